@@ -116,7 +116,9 @@ struct GroupReport {
   std::optional<Error>
       failure;  ///< of the last round that failed: which ranks are missing, or called what
   Duration failure_age{0};
-  std::string failure_call;  ///< as WaitingRound::call
+  std::string failure_call;       ///< as WaitingRound::call
+  std::vector<RankRange> unheld;  ///< members whose processes hold no handle of the group, and ask
+                                  ///< for none: they leave after the grace
 };
 
 /// What a group is at, at a glance.

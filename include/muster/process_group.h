@@ -84,9 +84,9 @@ class MUSTER_API StatelessProcessGroup : public detail::ObjectCallbacks<Stateles
   /// errors  timed_out (ranks: missing), rank_in_use (ranks: the holder), group_mismatch
   ///         (expected, actual; ranks: those that differ), group_closed (ranks: the members),
   ///         too_large, busy (this store has a handle of the group already).
-  ///         After an error with `Happened::maybe` this rank may have become a member. Call
-  ///         `create` again or close the store, because the other members may wait for this rank.
-  ///         If they have lost somebody meanwhile, `create` takes part in their regroup: `rank()`
+  ///         After an error with `Happened::maybe` this rank may have become a member. Unless
+  ///         `create` is called again within the grace, it then leaves the group. If the others
+  ///         have lost a rank in the meantime, `create` takes part in their regroup: `rank()`
   ///         and `world_size()` may be others then
   /// cost    one round trip
   /// see     docs/semantics.md "Join"
@@ -95,7 +95,8 @@ class MUSTER_API StatelessProcessGroup : public detail::ObjectCallbacks<Stateles
   static Call create_async(const Store& store, std::string_view name, int rank, int world_size,
                            GroupOptions options, Handler<StatelessProcessGroup> handler);
 
-  /// Leaves the group without waiting. If this was the last handle on a hosted server, the server
+  /// Leaves the group without waiting, also while the store is suspended: the server is told when
+  /// it can be reached again. If this was the last handle on a hosted server, the server
   /// says goodbye to its clients and stops.
   ~StatelessProcessGroup();
   StatelessProcessGroup(StatelessProcessGroup&&) noexcept;
@@ -406,7 +407,7 @@ class MUSTER_API StatelessProcessGroup : public detail::ObjectCallbacks<Stateles
                      Handler<StatelessProcessGroup> handler);
 
   /// Leaves the group. Pending and later collectives of the other ranks return `rank_left`, later
-  /// calls on this handle return `closed`.
+  /// calls on this handle return `closed`. After an error the handle stays as it was.
   ///
   /// cost     one round trip
   Result<void> leave(Duration timeout = default_timeout);

@@ -117,7 +117,9 @@ int Engine::fire(Timer& timer, int work_max) {
     case TimerKind::key: return 1 + Table::fired(timer, std::min(work_max, work_per_table_max));
     case TimerKind::drain: timer.owner<Draining>().time_is_over(); break;
     case TimerKind::objects:
-    case TimerKind::round: Groups::fired(timer); break;
+    case TimerKind::round:
+    case TimerKind::member:
+    case TimerKind::forming: Groups::fired(timer); break;
   }
   return 1;
 }

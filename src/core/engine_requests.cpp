@@ -314,6 +314,8 @@ void Engine::acknowledge(Session& session, const std::vector<std::uint64_t>& req
       groups.acknowledged(session, *object);
     } else if (const auto* round = std::get_if<RoundPart>(&*set_free)) {
       groups.acknowledged(session, *round);
+    } else if (const auto* membership = std::get_if<Membership>(&*set_free)) {
+      groups.acknowledged(session, *membership);
     }
   }
 }
@@ -322,7 +324,12 @@ void Engine::on(const Abandoned& event) {
   Session* session = sessions_.speaker(event.connection, "an abandon");
   if (session == nullptr) return;
   services_.effects().spend(event.request_ids->size());
-  for (const std::uint64_t id : *event.request_ids) services_.abandon(*session, id);
+  for (const std::uint64_t id : *event.request_ids) {
+    const auto answered = services_.abandon(*session, id);
+    if (!answered) continue;
+    const auto* const membership = std::get_if<Membership>(&*answered);
+    if (membership != nullptr) session->name_space.groups.abandoned(*session, *membership);
+  }
 }
 
 }  // namespace muster::core

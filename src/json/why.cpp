@@ -40,13 +40,25 @@ std::string member_text(const MemberInfo& member, const std::string& rest = "") 
          state_text(member) + rest + ")";
 }
 
+bool holds(const std::vector<RankRange>& ranks, int rank) {
+  return std::any_of(ranks.begin(), ranks.end(), [rank](const RankRange range) {
+    return range.first <= rank && rank <= range.last;
+  });
+}
+
+/// Of a member that can take no part in rounds.
+std::string handle_text(const GroupReport& report, const MemberInfo& member) {
+  if (!holds(report.unheld, member.rank)) return "";
+  return "; its process holds no handle of this group";
+}
+
 /// The rank with its process, as far as it is known.
 std::string rank_text(const GroupReport& report, int rank) {
   const bool forms = report.epoch == 0;
   const std::string nobody = forms ? "nobody is there as it" : "no candidate that fits is there";
   const MemberInfo* const member = member_at(report, rank);
   if (member == nullptr) return "rank " + std::to_string(rank) + " (" + nobody + ")";
-  return member_text(*member, is_gone(*member) ? "; " + nobody : "");
+  return member_text(*member, is_gone(*member) ? "; " + nobody : handle_text(report, *member));
 }
 
 /// `introduction`, and a line for each of the first of them.
@@ -72,12 +84,6 @@ void add_ranks(std::vector<std::string>& lines, const GroupReport& report,
   add_first(lines, introduction + " " + text_of(ranks), texts, count);
 }
 
-bool holds(const std::vector<RankRange>& ranks, int rank) {
-  return std::any_of(ranks.begin(), ranks.end(), [rank](const RankRange range) {
-    return range.first <= rank && rank <= range.last;
-  });
-}
-
 /// The members in that state, but for those that were told of as missing.
 void add_members(std::vector<std::string>& lines, const GroupReport& report, MemberState state,
                  const std::string& introduction) {
@@ -90,7 +96,8 @@ void add_members(std::vector<std::string>& lines, const GroupReport& report, Mem
   std::size_t count = 0;
   for (const MemberInfo& member : report.members) {
     if (member.state != state || is_missing(member)) continue;
-    if (++count <= told_in_full_max) texts.push_back(member_text(member));
+    if (++count > told_in_full_max) continue;
+    texts.push_back(member_text(member, handle_text(report, member)));
   }
   add_first(lines, introduction, texts, count);
 }

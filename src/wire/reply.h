@@ -320,10 +320,11 @@ struct InspectGroupReply {
                                          ///< until those that are missing have confirmed it
   std::optional<RegroupEntry> regroup;
   std::vector<ReceiverEntry> receivers;
-  bool failed = false;            ///< a round has; the last one:
-  Duration failure_age{};         ///< only if `failed`
-  std::string_view failure_call;  ///< only if `failed`: as RoundEntry::call
-  std::optional<Error> failure;   ///< only if `failed`
+  bool failed = false;              ///< a round has; the last one:
+  Duration failure_age{};           ///< only if `failed`
+  std::string_view failure_call;    ///< only if `failed`: as RoundEntry::call
+  std::optional<Error> failure;     ///< only if `failed`
+  std::vector<RankRange> unheld{};  ///< members whose processes hold no handle of the group
 };
 void fields(auto& codec, Is<InspectGroupReply> auto& m) {
   codec("epoch", m.epoch);
@@ -337,10 +338,12 @@ void fields(auto& codec, Is<InspectGroupReply> auto& m) {
   codec("regroup", m.regroup);
   codec("receivers", m.receivers);
   codec("failed", m.failed);
-  if (!m.failed) return;
-  codec("failure_age", m.failure_age);
-  codec("failure_call", m.failure_call);
-  codec("failure", m.failure);
+  if (m.failed) {
+    codec("failure_age", m.failure_age);
+    codec("failure_call", m.failure_call);
+    codec("failure", m.failure);
+  }
+  codec.further(1, "unheld", m.unheld);
 }
 
 struct WaiterEntry {

@@ -1,6 +1,7 @@
 #include <deque>
 #include <functional>
 #include <future>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -9,6 +10,7 @@
 #include "gloo/by_hand.h"
 #include "gloo/machine.h"
 #include "muster/gloo.h"
+#include "muster/inspect.h"
 #include "support/ranks.h"
 #include "support/scale.h"
 
@@ -171,6 +173,44 @@ TEST_CASE("communicators that could not be made leave nothing") {
   const Belongings before = settled_belongings();
   fail_in_each_way(scaled(200 / Failing::way_count));
   check_no_more_than(before);
+}
+
+TEST_CASE("a communicator is no handle: its rank leaves with that of the group") {
+  auto server = start_server();
+  run_ranks(2, [&](int rank) {
+    auto store = connect(server);
+    std::optional<StatelessProcessGroup> group = join(store, "g", rank, 2);
+    auto communicator = must(gloo::create(*group, within(20s)));
+    CHECK(must(sum_of(communicator, 1)) == 2);
+    if (rank == 0) {
+      const Error error = must_fail(group->barrier());
+      CHECK(error.code == ErrorCode::rank_left);
+      return must(store.set("left", ""));
+    }
+    group.reset();
+    must(store.get("left"));
+  });
+}
+
+TEST_CASE("a rank whose creation is cancelled, and whose handle goes, leaves its group") {
+  auto server = start_server();
+  run_ranks(2, [&](int rank) {
+    auto store = connect(server);
+    std::optional<StatelessProcessGroup> group = join(store, "g", rank, 2);
+    if (rank == 0) {
+      must(store.get("cancelled"));
+      CHECK(must_fail(group->barrier()).code == ErrorCode::cancelled);  // it was that round
+      CHECK(must_fail(group->barrier()).code == ErrorCode::rank_left);
+      return;
+    }
+    auto created =
+        std::async(std::launch::async, [&] { return gloo::create(*group, within(20s)); });
+    await([&] { return must(inspect_group(store, "g")).round.has_value(); });
+    group->cancel();
+    CHECK(must_fail(created.get()).code == ErrorCode::cancelled);
+    must(store.set("cancelled", ""));
+    group.reset();
+  });
 }
 
 }  // namespace

@@ -101,6 +101,18 @@ Sample sessions_with_keys_sample() {
   return sample;
 }
 
+/// The same.
+Sample unheld_sample() {
+  wire::InspectGroupReply reply = forming();
+  reply.epoch = 7;
+  reply.missing.clear();
+  reply.unheld = {{1, 1}};
+  Sample sample = reply_sample("reply_inspect_group_unheld",
+                               "A member's process holds no handle of the group.", reply);
+  sample.cut_may_decode = true;
+  return sample;
+}
+
 }  // namespace
 
 std::vector<Sample> reply_samples() {
@@ -151,6 +163,7 @@ std::vector<Sample> reply_samples() {
                    wire::GroupsReply{{{"tp0", 7, 4, 4, 1, 12, 34s}}}),
       reply_sample("reply_inspect_group", "Who waits for whom in a group.", inspected()),
       reply_sample("reply_inspect_group_forming", "Who is there of a group that forms.", forming()),
+      unheld_sample(),
       reply_sample(
           "reply_waiters", "One page of the requests that wait.",
           wire::WaitersReply{{{42, sample_process(), "get", "\"config/model\"", 12s, 288s}}}),

@@ -9,6 +9,7 @@
 
 #include <doctest/doctest.h>
 
+#include "muster/inspect.h"
 #include "nccl/communicator_machine.h"
 #include "nccl/functions.h"
 #include "support/await.h"
@@ -209,6 +210,43 @@ TEST_CASE_FIXTURE(Machine,
   now.reset();
   await([&] { return communicator.error().has_value(); });
   CHECK(communicator.error()->code == ErrorCode::closed);
+}
+
+TEST_CASE_FIXTURE(Machine, "a communicator is no handle: its rank leaves with that of the group") {
+  Server server = start_server();
+  run_ranks(2, [&](int rank) {
+    auto store = connect(server);
+    std::optional<StatelessProcessGroup> group = join(store, "g", rank, 2);
+    auto communicator = must(nccl::create(*group, rank, doubled()));
+    if (rank == 0) {
+      CHECK(must_fail(group->barrier()).code == ErrorCode::rank_left);
+      return must(store.set("left", ""));
+    }
+    group.reset();
+    must(store.get("left"));
+  });
+}
+
+TEST_CASE_FIXTURE(Machine,
+                  "a rank whose creation is cancelled, and whose handle goes, leaves its group") {
+  Server server = start_server();
+  run_ranks(2, [&](int rank) {
+    auto store = connect(server);
+    std::optional<StatelessProcessGroup> group = join(store, "g", rank, 2);
+    if (rank == 0) {
+      must(store.get("cancelled"));
+      CHECK(must_fail(group->barrier()).code == ErrorCode::cancelled);  // it was that round
+      CHECK(must_fail(group->barrier()).code == ErrorCode::rank_left);
+      return;
+    }
+    auto created =
+        std::async(std::launch::async, [&] { return nccl::create(*group, rank, doubled()); });
+    await([&] { return must(inspect_group(store, "g")).round.has_value(); });
+    group->cancel();
+    CHECK(must_fail(created.get()).code == ErrorCode::cancelled);
+    must(store.set("cancelled", ""));
+    group.reset();
+  });
 }
 
 /// An ncclCommAbort that returns when both have been called: one hangs on the other's kernel.

@@ -56,6 +56,10 @@ void ClientRunner::run_client_step(const std::string& verb, Arguments& arguments
   if (verb == "cancel") {
     const auto id = static_cast<std::uint64_t>(number_of(arguments.next("a call")));
     machine().cancel(id, now_);
+  } else if (verb == "accept" || verb == "refuse") {
+    using protocol::Verdict;
+    const auto id = static_cast<std::uint64_t>(number_of(arguments.next("a call")));
+    machine().conclude(id, verb == "accept" ? Verdict::accepted : Verdict::refused, now_);
   } else if (verb == "close") {
     machine().close(now_);
   } else if (verb == "reopen") {
@@ -159,6 +163,8 @@ void ClientRunner::pass(Duration duration) {
 }
 
 void ClientRunner::call(Arguments& arguments) {
+  const bool is_lasting = arguments.flag("lasting");
+  const bool is_held = arguments.flag("held");
   const std::string verb = arguments.next("a request");
   auto asked = request_of(verb, arguments, client_, processes_);
   if (asked == nullptr) throw ScriptError("no such request: " + verb);
@@ -170,7 +176,9 @@ void ClientRunner::call(Arguments& arguments) {
       return;
     }
   }
-  const auto id = machine().submit(request.body, request.timeout, now_);
+  const auto receipt = is_held ? protocol::Receipt::by_caller : protocol::Receipt::at_once;
+  const auto id = is_lasting ? machine().submit_lasting(request.body, now_)
+                             : machine().submit(request.body, request.timeout, now_, 0, receipt);
   asked_.emplace(id, std::move(asked));
   tell_effects();
 }

@@ -138,6 +138,7 @@ void tell_group(Line& line, const wire::InspectGroupReply& reply, const Processe
     receivers.push_back(std::to_string(entry.rank) + ":from" + std::to_string(entry.source));
   }
   if (!receivers.empty()) line.with("receivers", joined(receivers, ","));
+  if (!reply.unheld.empty()) line.with("unheld", text_of(reply.unheld));
   if (!reply.failed) return;
   line.with("failed", std::string(muster::name_of(reply.failure->code)));
   line.further("failed_ranks", ranks_or_none(reply.failure->rank_ranges));

@@ -117,6 +117,7 @@ void LinkRunner::run_application_step(const std::string& verb, Arguments& argume
 }
 
 void LinkRunner::call(Arguments& arguments) {
+  is_lasting_ = arguments.flag("lasting");
   const std::string verb = arguments.next("a request");
   const auto chained = arguments.number("chained").value_or(1);
   auto asked = request_of(verb, arguments, client_, processes_);
@@ -133,6 +134,7 @@ void LinkRunner::submit(std::unique_ptr<Asked> asked, std::int64_t chained) {
   client::Ticket ticket;
   ticket.serial = link_->next_serial();
   ticket.cancellation = cancellation_of(request.body);
+  ticket.is_lasting = is_lasting_;
   ticket.done = [waiting = made.get()](client::Outcome&& outcome) {
     waiting->runner->ended(*waiting, std::move(outcome));
   };

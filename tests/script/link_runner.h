@@ -64,6 +64,7 @@ class LinkRunner : public Runner, public LinkWorldObserver {
   std::vector<std::shared_ptr<Watcher>> watchers_;
   std::map<int, std::string> streams_;  ///< what has arrived of a frame that is not whole
   int connection_ = 0;                  ///< the last one
+  bool is_lasting_ = false;             ///< the call in hand
   Server server_ = Server::in_script;
   std::uint64_t heartbeat_ = 0;
   std::optional<std::unique_ptr<Asked>> call_when_gone_;

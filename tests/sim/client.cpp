@@ -46,11 +46,20 @@ void Client::open() {
 }
 
 protocol::CallId Client::call(const wire::RequestBody& body, Duration timeout, Done done) {
-  const auto id = protocol_.submit(body, timeout, now());
+  const bool forms =
+      std::holds_alternative<wire::Join>(body) || std::holds_alternative<wire::Regroup>(body);
+  const auto receipt = forms ? protocol::Receipt::by_caller : protocol::Receipt::at_once;
+  const auto id = protocol_.submit(body, timeout, now(), 0, receipt);
   const Duration slack = protocol_.session().server().limits.slack;
   pending_.emplace(id, Pending{std::move(done), now() + timeout + slack});
   carry_out_all();
   return id;
+}
+
+void Client::call_lasting(const wire::RequestBody& body, Done done) {
+  const auto id = protocol_.submit_lasting(body, now());
+  pending_.emplace(id, Pending{std::move(done), base::far_future - base::timeout_max});
+  carry_out_all();
 }
 
 void Client::cancel(protocol::CallId call) {
@@ -217,7 +226,11 @@ void Client::carry_out(const protocol::Complete& effect) {
   if (now() > latest + Duration(2)) {  // what the rounding of two clocks comes to
     violated("a call took longer than its deadline and the slack");
   }
+  is_refused_ = false;
   found.mapped().done(effect.reply, effect.fate);
+  if (!effect.is_held) return;
+  using Verdict = protocol::Verdict;
+  protocol_.conclude(effect.call, is_refused_ ? Verdict::refused : Verdict::accepted, now());
 }
 
 void Client::carry_out(const protocol::Notify& effect) {

@@ -39,7 +39,11 @@ class Client {
 
   void open();
   protocol::CallId call(const wire::RequestBody& body, Duration timeout, Done done);
+  /// One that ends with its answer or the session, and nothing else.
+  void call_lasting(const wire::RequestBody& body, Done done);
   void cancel(protocol::CallId call);
+  /// In the `done` of a join or a regroup: its caller has no use for the answer.
+  void refuse_answer() { is_refused_ = true; }
   void close();
   void reopen();
 
@@ -109,6 +113,7 @@ class Client {
   std::uint64_t attempt_ = 0;
   Alarm alarm_;
   bool is_carrying_out_ = false;
+  bool is_refused_ = false;  ///< the answer in hand
   Instant stopped_until_{};
   std::deque<std::function<void()>> deferred_;  ///< until this process runs again
   std::map<protocol::CallId, Pending> pending_;

@@ -73,6 +73,10 @@ class GroupModel {
                           std::uint64_t not_this) const;
   void regroup_begins(const Number& epoch);
   void leave_begins(const std::string& group, const Number& epoch, std::uint64_t client);
+  /// It may be a member without having a handle: that ends by itself.
+  void may_leave(const std::string& group, std::uint64_t client) {
+    leavers_.insert({group, client});
+  }
   void left(const Number& epoch);
   /// Whether the round waits in vain for somebody who had left by then.
   bool is_left(const Number& epoch, std::uint64_t round, Instant when) const;

@@ -24,7 +24,10 @@ GroupWork::GroupWork(Process& process, const GroupPlan& group, std::uint32_t ran
       rank_(rank),
       id_(process.identity().name_space + "/" + group.name) {}
 
-void GroupWork::begin() { next_soon(2s); }
+void GroupWork::begin() {
+  next_soon(2s);
+  destroy_handle_some_time();
+}
 
 /// Who is in many groups does not do more in all.
 void GroupWork::next_soon(Duration longest) {
@@ -111,7 +114,7 @@ void GroupWork::learn(const Error& error) {
     case ErrorCode::rank_lost:
     case ErrorCode::rank_left: needs_regroup_ = true; break;
     case ErrorCode::fenced:
-    case ErrorCode::stale_epoch: session_ended(); break;
+    case ErrorCode::stale_epoch: destroy_handle(); break;
     default: break;
   }
 }
@@ -133,14 +136,56 @@ void GroupWork::join() {
     model().second_join_begins(id_, process_.number());
     ++second_joins_count_;
     ask("second join of " + id_ + " as " + std::to_string(request.rank), request, patience(), 0,
-        [this](const Reply&, Fate) { --second_joins_count_; });
+        [this](const Reply& reply, Fate) {
+          --second_joins_count_;
+          joined_without_handle(reply);
+        });
   }
-  cancel_perhaps(ask("join of " + id_ + " as " + std::to_string(request.rank), request, patience(),
-                     0, [this](const Reply& reply, Fate) {
-                       is_busy_ = false;
-                       if (reply) formed(reply, true);
-                       next_soon(town().plan.thinking_max);
-                     }));
+  ++joins_count_;
+  ++joins_made_;
+  cancel_perhaps(
+      ask("join of " + id_ + " as " + std::to_string(request.rank), request, patience(), 0,
+          [this](const Reply& reply, Fate) {
+            is_busy_ = false;
+            --joins_count_;
+            if (reply && random().one_in(20)) {
+              joined_without_handle(reply);
+            } else if (reply) {
+              formed(reply, true);
+            } else {
+              model().may_leave(id_, process_.number());
+            }
+            next_soon(town().plan.thinking_max);
+          }),
+      8);
+}
+
+/// Another one has the handle, or its caller has no use for it: then the membership ends.
+void GroupWork::joined_without_handle(const Reply& reply) {
+  const bool has_handle =
+      reply && state_ && body_of<wire::FormedReply>(*reply).epoch == state_->formed().epoch;
+  if (has_handle) return;
+  process_.client().refuse_answer();
+  model().may_leave(id_, process_.number());
+}
+
+/// At any moment, also while nothing reaches the server.
+void GroupWork::destroy_handle_some_time() {
+  process_.later(random().between(5s, 120s), [this] {
+    if (!leaving_ && !town().is_closing) destroy_handle();
+    destroy_handle_some_time();
+  });
+}
+
+void GroupWork::destroy_handle() {
+  if (!state_) return;
+  model().leave_begins(id_, place().epoch, process_.number());
+  ++leaves_count_;
+  process_.leave(state_->formed().epoch, [this, at = place().epoch](bool is_done) {
+    --leaves_count_;
+    if (is_done) model().left(at);
+  });
+  session_ended();
 }
 
 void GroupWork::formed(const Reply& reply, bool keeps_ranks) {
@@ -161,7 +206,7 @@ void GroupWork::regroup() {
   if (failed_regroups_ > failed_regroups_max) return go();
   const auto attempt = state_->begin_regroup();
   if (!attempt) {
-    session_ended();
+    destroy_handle();
     return next_soon(1s);
   }
   const std::uint64_t kind = town().plan.agreed(state_->formed().epoch, 1) % 8;
@@ -180,7 +225,9 @@ void GroupWork::regroup() {
   const std::uint64_t call = ask("regroup " + std::to_string(request.new_size), request, timeout, 0,
                                  [this, keeps_ranks, life = life_](const Reply& reply, Fate fate) {
                                    is_busy_ = false;
-                                   if (life == life_) {
+                                   if (life != life_) {  // it leaves the next epoch, too
+                                     process_.client().refuse_answer();
+                                   } else {
                                      state_->end_regroup(error_of(reply), fate);
                                      ++failed_regroups_;
                                      if (reply) formed(reply, keeps_ranks);
@@ -390,7 +437,8 @@ void GroupWork::go() {
         if (life != life_) return;
         if (reply) model().left(place().epoch);
         const bool is_refused = !reply && reply.error().code == ErrorCode::resource_exhausted;
-        if ((reply || fate == Fate::answered) && !is_refused) session_ended();
+        if (reply) session_ended();
+        if (!reply && fate == Fate::answered && !is_refused) destroy_handle();
       });
 }
 

@@ -23,6 +23,12 @@ class GroupWork {
   void told(const wire::Event& event);
   /// Out of the group, then.
   void leave(std::function<void()> then);
+  const std::string& group_name() const { return group_.name; }
+  std::uint64_t joins_made() const { return joins_made_; }
+  /// Whether there is a handle, or a call that may give one, or end the membership.
+  bool may_be_member() const {
+    return state_ != nullptr || joins_count_ + leaves_count_ + second_joins_count_ != 0;
+  }
 
  private:
   using Reply = Process::Reply;
@@ -31,6 +37,7 @@ class GroupWork {
   void next();
   void next_soon(Duration longest);
   void join();
+  void joined_without_handle(const Reply& reply);
   void regroup();
   void recover();
   void round();
@@ -40,6 +47,8 @@ class GroupWork {
   void send();
   void receive();
   void go();
+  void destroy_handle();
+  void destroy_handle_some_time();
   void haunt();
   void look_at_members();
   void expire();
@@ -71,7 +80,10 @@ class GroupWork {
   std::set<std::uint32_t> gone_;             ///< ranks, as it was told
   bool is_busy_ = false;
   bool is_standby_ = false;
+  std::uint64_t joins_made_ = 0;
+  int joins_count_ = 0;         ///< that wait, but for the second ones
   int second_joins_count_ = 0;  ///< that wait
+  int leaves_count_ = 0;        ///< of handles that are gone, without an answer
   bool needs_regroup_ = false;
   bool interruption_in_doubt_ = false;
   int failed_regroups_ = 0;

@@ -159,6 +159,28 @@ std::uint64_t Process::ask(Ask ask, const wire::RequestBody& body, Use use) {
   return number;
 }
 
+void Process::leave(std::uint64_t epoch, std::function<void(bool is_done)> then) {
+  town_.trace.note(town_.scheduler.now(), town_.oracle.life(number()).name, 3,
+                   [&] { return "destroys its handle of epoch " + std::to_string(epoch); });
+  client_.call_lasting(
+      wire::Leave{epoch},
+      [then = std::move(then)](const Reply& reply, protocol::Fate) { then(reply.has_value()); });
+}
+
+std::uint64_t Process::joins_made(std::string_view group) const {
+  std::uint64_t count = 0;
+  for (const auto& work : group_works_) {
+    if (work->group_name() == group) count += work->joins_made();
+  }
+  return count;
+}
+
+bool Process::may_be_in(std::string_view group) const {
+  return std::any_of(group_works_.begin(), group_works_.end(), [&](const auto& work) {
+    return work->group_name() == group && work->may_be_member();
+  });
+}
+
 void Process::cancel(std::uint64_t number) {
   const auto found = calls_.find(number);
   if (found == calls_.end() || !can_run()) return;

@@ -62,10 +62,15 @@ class Process {
   std::uint64_t table() const { return table_of(client_.incarnation(), identity_.name_space); }
   std::uint32_t slot() const { return slot_; }
   Client& client() { return client_; }
+  /// Whether it has a handle of the group, or a call that may give it one, or end its membership.
+  bool may_be_in(std::string_view group) const;
+  std::uint64_t joins_made(std::string_view group) const;
   Town& town() { return town_; }
 
   /// A call of the application, told to the oracle. Returns its number there.
   std::uint64_t ask(Ask ask, const wire::RequestBody& body, Use use);
+  /// What a handle does as it is destroyed. Nobody waits for it.
+  void leave(std::uint64_t epoch, std::function<void(bool is_done)> then);
   void cancel(std::uint64_t number);
   /// Asks the server to end a take, which then surely has not happened, or to answer it.
   void take_back(std::uint64_t number);

@@ -44,6 +44,12 @@ void Server::start() {
   arm();
 }
 
+std::string Server::report_of_group(const std::string& name_space, const std::string& group) {
+  core::Looked looked;
+  engine_->inspector().go_on({core::Look::Subject::group, name_space, group}, looked);
+  return looked.pages.empty() ? std::string() : looked.pages.front();
+}
+
 void Server::die() {
   peers_.clear();
   engine_.reset();

@@ -13,6 +13,7 @@
 
 #include "clock.h"
 #include "core/engine.h"
+#include "core/watch/look.h"
 #include "guest_model.h"
 #include "network.h"
 #include "server/tcpstore/guest.h"
@@ -48,6 +49,8 @@ class Server {
 
   std::uint64_t incarnation() const { return options_.incarnation; }
   core::Counts counts() const { return engine_->counts(); }
+  /// An encoded wire::InspectGroupReply; empty: there is no such group.
+  std::string report_of_group(const std::string& name_space, const std::string& group);
   const core::Options& options() const { return options_; }
 
   /// Who hears of all that is asked and said.

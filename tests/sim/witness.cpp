@@ -149,7 +149,7 @@ void Witness::closed(Connection connection) {
 void Witness::said_goodbye(Connection connection) {
   Session* const session = session_on(connection);
   if (session == nullptr) return;
-  for (const auto& [number, epoch] : epochs_) leaves(session->id, number);
+  leaves_all(*session);
   forget(session->id);
 }
 
@@ -173,6 +173,7 @@ void Witness::forget(Session& session, std::uint64_t request) {
   const auto found = session.asked.find(request);
   if (found == session.asked.end()) return;
   may_form_unheard(found->second);
+  if (!found->second.group.empty()) session.may_have_left.insert(found->second.group);  // a join
   close(found->second);
   session.asked.erase(found);
 }
@@ -289,7 +290,11 @@ void Witness::answered(const core::SendReply& reply) {
   // Refused, as anything may be beyond the reserve, it is no leave.
   if (asked.operation == wire::operation<wire::Leave> && reply.code == 0) {
     leaves(session->id, asked.epoch);
+    // It leaves the next epoch with it, if it has no other handle.
+    const auto epoch = epochs_.find(asked.epoch);
+    if (epoch != epochs_.end()) session->may_have_left.insert(epoch->second.group);
   }
+  if (!asked.group.empty() && reply.code != 0) session->may_have_left.insert(asked.group);
   check_repetition(asked, reply);
   if (is_first) note_answer(*session, asked, reply.request_id, reply.code);
   if (is_first && reply.code != 0) check_error(*session, asked, reply);
@@ -391,8 +396,10 @@ void Witness::told(const core::SendEvent& event) {
   if (decoded->error.code == ErrorCode::rank_lost) check_all_lost_are_named(epoch, decoded->error);
   for (const RankRange range : decoded->error.rank_ranges) {
     for (int rank = range.first; rank <= range.last; ++rank) {
-      epoch.told[session->id].insert(static_cast<std::uint32_t>(rank));
-      is_gone(decoded->epoch, static_cast<std::uint32_t>(rank));
+      const auto gone = static_cast<std::uint32_t>(rank);
+      epoch.told[session->id].insert(gone);
+      if (event.kind == wire::EventKind::rank_left) epoch.left.insert(gone);
+      is_gone(decoded->epoch, gone);
     }
   }
 }

@@ -85,6 +85,8 @@ class Witness {
     Connection connection = 0;
     std::unordered_map<std::uint64_t, Asked> asked;  ///< what is not acknowledged
     bool is_blank = true;                            ///< nothing was asked
+    /// Where it may be a member without a handle, which leaves some time: nobody says when.
+    std::set<std::string> may_have_left;
     // As the server's process has lived through it.
     Duration heard{};               ///< its last byte
     std::optional<Duration> ended;  ///< its connection
@@ -192,6 +194,8 @@ class Witness {
   bool comes_back_blank(std::uint64_t session);
   void is_over(std::uint64_t session);
   void leaves(std::uint64_t session, std::uint64_t epoch);
+  void leaves_all(const Session& session);
+  static std::set<std::string> may_have_left(const Session& session);
   void is_gone(std::uint64_t epoch, std::uint32_t rank);
   void check_losses();
   bool goes_now(const Epoch& epoch, std::uint32_t rank) const;

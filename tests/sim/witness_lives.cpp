@@ -77,15 +77,33 @@ void Witness::check_lives() {
   check_losses();
 }
 
+/// The groups that it may have left before, unheard.
+std::set<std::string> Witness::may_have_left(const Session& session) {
+  std::set<std::string> groups = session.may_have_left;
+  for (const auto& [request, asked] : session.asked) {
+    groups.insert(asked.group);  // a join, which may have ended while it was away
+  }
+  return groups;
+}
+
 /// A session that ends without a goodbye.
 void Witness::is_over(std::uint64_t session) {
+  const std::set<std::string> unsure = may_have_left(sessions_.at(session));
   forget(session);
   for (const auto& [number, epoch] : epochs_) {
     const auto rank = rank_of(number, session);
     if (!rank || epoch.is_over || epoch.gone.count(*rank) != 0) continue;
+    if (unsure.count(epoch.group) != 0) continue;
     epochs_.at(number).is_broken = true;
     is_gone(number, *rank);
     lost_.emplace_back(number, *rank);
+  }
+}
+
+void Witness::leaves_all(const Session& session) {
+  const std::set<std::string> unsure = may_have_left(session);
+  for (const auto& [number, epoch] : epochs_) {
+    if (unsure.count(epoch.group) == 0) leaves(session.id, number);
   }
 }
 

@@ -1,5 +1,7 @@
 #include "world.h"
 
+#include "body.h"
+
 namespace muster::sim {
 namespace {
 
@@ -95,7 +97,50 @@ void World::spawn(std::uint32_t slot) {
 /// What costs more than a glance; the rest is looked at after each event.
 void World::look_again() {
   oracle_.look();
+  if (server_.is_up() && !server_.is_stopped()) look_for_members_without_handles();
   scheduler_.after(500ms, [this] { look_again(); });
+}
+
+Process* World::process_of(const ProcessInfo& info, std::size_t name_space) {
+  for (Process& process : processes_) {
+    const Identity& identity = process.identity();
+    const bool is_there = identity.name_space.empty() == (name_space == 0);
+    if (is_there && !identity.is_stranger && id_of(identity) == info.id) return &process;
+  }
+  return nullptr;
+}
+
+/// A membership without a handle and without a pending call ends within one round trip plus the
+/// grace, while nothing keeps its process from the server.
+void World::look_for_members_without_handles() {
+  const Instant now = scheduler_.now();
+  const Duration longest = oracle_.longer(plan_.options.limits.grace) + 4 * plan_.delay_max + 1s;
+  std::map<Unheld, Instant> unheld;
+  for (std::size_t index = 0; index < plan_.groups.size(); ++index) {
+    for (const GroupPlan& group : plan_.groups[index]) {
+      const std::string body = server_.report_of_group(index == 0 ? "" : "b", group.name);
+      if (body.empty()) continue;
+      const auto report = body_of<wire::InspectGroupReply>(body);
+      for (const wire::MemberEntry& member : report.members) {
+        const bool is_gone = member.state == wire::MemberState::lost ||
+                             member.state == wire::MemberState::left || report.epoch == 0;
+        Process* const process = is_gone ? nullptr : process_of(member.process, index);
+        if (process == nullptr || !process->can_run() || process->may_be_in(group.name)) continue;
+        const Unheld one(process->number(), group.name, process->joins_made(group.name));
+        const auto known = unheld_.find(one);
+        Instant since = known == unheld_.end() ? now : known->second;
+        const Life& life = oracle_.life(process->number());
+        const bool is_calm = process->client().established() && life.is_calm(since, now) &&
+                             !life.was_held(since, now) && oracle_.server_is_calm(since, now);
+        if (!is_calm) since = now;
+        unheld[one] = since;
+        if (now - since <= longest) continue;
+        oracle_.problem(life.name + " is a member of epoch " + std::to_string(report.epoch) +
+                        " of group " + group.name + ", and has no handle of it");
+      }
+    }
+  }
+  unheld_ = std::move(unheld);
 }
 
 Outcome World::run() {

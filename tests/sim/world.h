@@ -2,8 +2,10 @@
 
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <memory>
 #include <string>
+#include <tuple>
 
 #include "guest_work.h"
 #include "oracle.h"
@@ -33,6 +35,8 @@ class World {
   void spawn(std::uint32_t slot);
   void pass(Duration duration) { scheduler_.run_until(scheduler_.now() + duration); }
   void look_again();
+  void look_for_members_without_handles();
+  Process* process_of(const ProcessInfo& info, std::size_t name_space);
   void check_quiet();
   void end_all();
   void sweep();
@@ -57,6 +61,9 @@ class World {
   Weather weather_;
   std::deque<Sweeper> sweepers_;
   std::deque<Dropper> droppers_;
+  /// Members whose processes have no handle, and since when that is known.
+  using Unheld = std::tuple<std::uint64_t, std::string, std::uint64_t>;  ///< client, group, joins
+  std::map<Unheld, Instant> unheld_;
 };
 
 }  // namespace muster::sim

@@ -39,8 +39,8 @@ void Group::leave_unasked() {
     end(failure(ErrorCode::closed, "the group's handle is gone"));
     mark_->close();  // the server's answer to the leaving may come before the calls are cancelled
     Ticket ticket;
-    ticket.serial = link_->next_serial();
-    link_->submit(wire::Leave{epoch()}, link_->options().timeout, std::move(ticket));
+    ticket.is_lasting = true;
+    link_->submit(wire::Leave{epoch()}, {}, std::move(ticket));
     link_->cancel_closed(*mark_);
   } catch (const std::bad_alloc&) {
     link_->break_down();

@@ -11,17 +11,19 @@
 namespace muster::client {
 namespace {
 
+using protocol::Verdict;
 using Slot = std::shared_ptr<std::optional<Result<std::shared_ptr<Group>>>>;
 
-/// Makes the group as soon as the reply is there, before any event can follow it.
+/// Makes the group as soon as the reply is there, before any event can follow it. The reply is
+/// received when this process has a handle of the epoch.
 void form(const Slot& slot, const std::shared_ptr<Link>& link, const std::string& name,
           const GroupOptions& options, const Outcome& outcome) {
-  if (!outcome.reply) return;
   const auto formed = wire::decode_body<wire::ReplyTo<wire::Join>>(*outcome.reply);
   const bool makes_sense =
       formed && formed->world_size > 0 && formed->rank < formed->world_size &&
       formed->world_size <= static_cast<std::uint32_t>(std::numeric_limits<int>::max());
   if (makes_sense) *slot = Group::create(link, name, options, *formed);
+  link->conclude(outcome.call, makes_sense ? Verdict::accepted : Verdict::refused);
 }
 
 auto taken_from(Slot slot) {
@@ -72,8 +74,9 @@ PreparedCall<std::shared_ptr<Group>> Group::join_call(std::shared_ptr<Link> link
   if (!made.refused) made.refused = refusal_of(made.body, link->limits());
   const auto slot = std::make_shared<Slot::element_type>();
   const auto joining = std::make_shared<const Joining>(Joining{link, std::string(name), options});
+  made.ticket.receipt = protocol::Receipt::by_caller;
   made.ticket.settle = [slot, joining](const Outcome& outcome) {
-    form(slot, joining->link, joining->name, joining->options, outcome);
+    if (outcome.reply) form(slot, joining->link, joining->name, joining->options, outcome);
   };
   made.decode = taken_from(slot);
   return made;
@@ -100,12 +103,16 @@ PreparedCall<std::shared_ptr<Group>> Group::regroup_call(const RegroupOptions& o
   const auto slot = std::make_shared<Slot::element_type>();
   made.decode = taken_from(slot);
   if (!check(made)) return made;
+  made.ticket.receipt = protocol::Receipt::by_caller;
   made.ticket.settle = [self = shared_from_this(), slot](const Outcome& outcome) {
-    form(slot, self->link_, self->name(), self->options_, outcome);
     self->numbers_.with_state(
         [&](protocol::GroupState& state) { state.end_regroup(error_of(outcome), outcome.fate); });
     if (!outcome.reply) return;
-    self->is_gone_ = true;
+    if (self->is_gone_.exchange(true)) {  // it leaves the next epoch, too
+      *slot = failure(ErrorCode::closed, "the group's handle is gone");
+      return self->link_->conclude(outcome.call, Verdict::refused);
+    }
+    form(slot, self->link_, self->name(), self->options_, outcome);
     self->losses_.end(failure(ErrorCode::stale_epoch, "the group has regrouped"));
   };
   auto& numbered = std::get<wire::Regroup>(made.body);

@@ -78,7 +78,12 @@ void Driver::execute(protocol::Complete& effect) {
   Ticket ticket;
   {
     const std::lock_guard lock(state_.mutex);
-    if (!state_.pending.has(effect.user_data, effect.call)) return;
+    if (!state_.pending.has(effect.user_data, effect.call)) {  // it was given up
+      if (effect.is_held) {
+        state_.protocol->conclude(effect.call, protocol::Verdict::refused, world_.now());
+      }
+      return;
+    }
     ticket = state_.pending.take(effect.user_data);
   }
   complete(ticket, {std::move(effect.reply), effect.fate, effect.call});

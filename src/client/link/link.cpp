@@ -140,10 +140,13 @@ Link::Submitted Link::submit(const wire::RequestBody& body, Duration timeout, Ti
     if (state_.cancels.covers(ticket.serial, ticket.mark.get())) state_.cancels.note_pending();
     std::optional<std::uint64_t> slot;
     const protocol::Receipt receipt = ticket.receipt;
+    const bool is_lasting = ticket.is_lasting;
     try {
       slot = state_.pending.add(std::move(ticket));
       submitted.slot = *slot;
-      submitted.call = state_.protocol->submit(body, timeout, world_->now(), *slot, receipt);
+      submitted.call = is_lasting
+                           ? state_.protocol->submit_lasting(body, world_->now(), *slot)
+                           : state_.protocol->submit(body, timeout, world_->now(), *slot, receipt);
       state_.pending.begin(*slot, submitted.call);
       is_sent = send_directly();
     } catch (const std::bad_alloc&) {
@@ -203,13 +206,15 @@ void Link::give_up(const Submitted& submitted) {
 }
 
 void Link::conclude(CallId call, protocol::Verdict verdict) {
+  bool is_idle = false;
   try {
     const std::lock_guard lock(state_.mutex);
-    state_.protocol->requests().conclude(call, verdict);
+    state_.protocol->conclude(call, verdict, world_->now());
+    is_idle = state_.protocol->effects().empty();
   } catch (const std::bad_alloc&) {
     break_down();
   }
-  if (verdict == protocol::Verdict::refused) driver_.wake();
+  if (!is_idle) driver_.wake();
 }
 
 void Link::break_down() noexcept {

@@ -78,7 +78,7 @@ bool PendingCalls::is_there(const Entry& entry, protocol::Protocol& protocol) {
 
 /// Once.
 void PendingCalls::cancel(Entry& entry, protocol::Protocol& protocol, Instant now) {
-  if (std::exchange(entry.is_cancelled, true)) return;
+  if (entry.ticket.is_lasting || std::exchange(entry.is_cancelled, true)) return;
   auto& cancellation = entry.ticket.cancellation;
   if (!cancellation) return protocol.cancel(entry.call, now);
   if (auto* const take = std::get_if<wire::CancelTake>(&*cancellation)) {

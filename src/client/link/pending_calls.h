@@ -36,6 +36,8 @@ struct Ticket {
   /// since only the server knows whether it had a value. What asks it to.
   std::optional<std::variant<wire::CancelRound, wire::CancelRegroup, wire::CancelTake>>
       cancellation;
+  /// See Protocol::submit_lasting; nobody waits for its end.
+  bool is_lasting = false;
   /// Both run once, `settle` first, on the I/O thread (or, after `give_up`, on the thread that
   /// did), and never block. May be empty.
   base::InlineFunction<void(const Outcome& outcome), 32> settle;

@@ -72,6 +72,14 @@ std::vector<std::uint64_t> Calls::sent_ids() const {
   return ids;
 }
 
+std::vector<std::uint64_t> Calls::passing_ids() const {
+  std::vector<std::uint64_t> ids;
+  for (const auto& [id, entry] : by_id_) {
+    if (!entry.call.is_lasting) ids.push_back(id);
+  }
+  return ids;
+}
+
 Call* Calls::due(Instant now) {
   if (by_wake_.empty() || by_wake_.begin()->first > now) return nullptr;
   return find(by_wake_.begin()->second);

@@ -32,6 +32,7 @@ struct Call {
   std::uint64_t serial = 0;   ///< of the frame that carried it last; 0: never sent
   bool is_repeated = false;   ///< it was sent on an earlier connection, too
   bool is_in_flight = false;  ///< it counts against the limit
+  bool is_lasting = false;    ///< it ends with its answer or the session, and nothing else
 
   bool is_sent() const { return serial != 0; }
 };
@@ -59,6 +60,8 @@ class Calls {
   Call* first_unsent();
   void mark_sent(Call& call, std::uint64_t serial);
   std::vector<std::uint64_t> sent_ids() const;
+  /// Those that do not last.
+  std::vector<std::uint64_t> passing_ids() const;
 
   /// A call to look at; null when none is due.
   Call* due(Instant now);

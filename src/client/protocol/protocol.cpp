@@ -103,6 +103,26 @@ CallId Protocol::submit(const wire::RequestBody& body, Duration timeout, Instant
   return id;
 }
 
+CallId Protocol::submit_lasting(const wire::RequestBody& body, Instant now,
+                                std::uint64_t user_data) {
+  settle_admission(now);
+  Call& call = requests_.add_lasting(body, user_data, now);
+  const CallId id = call.id;
+  const Admission admission = session_.admission();
+  if (admission == Admission::over || admission == Admission::closed) {
+    requests_.end(id, *session_.failure(), now);
+    return id;
+  }
+  requests_.queue(call, body);
+  requests_.send_queued(now);
+  return id;
+}
+
+void Protocol::conclude(CallId id, Verdict verdict, Instant now) {
+  requests_.conclude(id, verdict);
+  requests_.send_queued(now);
+}
+
 void Protocol::cancel(CallId id, Instant now) {
   settle_admission(now);
   if (requests_.find(id) == nullptr) return;
@@ -227,7 +247,7 @@ void Protocol::meet_stranger(Error error, Instant now) {
   why.actual = error.actual;
   if (!session_.exists()) return end_session(std::move(why), now);
   effects_.add(Disconnect{Disconnect::Which::attempt});
-  if (!connection_.stands()) requests_.end_all(why, now);
+  if (!connection_.stands()) requests_.end_passing(why, now);
   fail_attempt(AttemptOutcome::refused, std::move(why), now);
 }
 
@@ -322,7 +342,7 @@ void Protocol::settle_admission(Instant now) {
                                           : session_.unreachable(liveness_.silence(now));
   effects_.log(LogLevel::warning, "no answer from " + session_.options().where + ": " + why.detail);
   session_.admit_no_more(due, why);
-  requests_.end_all(why, now);
+  requests_.end_passing(why, now);
 }
 
 }  // namespace muster::client::protocol

@@ -49,6 +49,13 @@ class Protocol {
   CallId submit(const wire::RequestBody& body, Duration timeout, Instant now,
                 std::uint64_t user_data = 0, Receipt receipt = Receipt::at_once);
 
+  /// Sends a request that ends with its answer or the session, and with nothing else: it has no
+  /// deadline, and waits also while the session is suspended. One that never waits at the server.
+  CallId submit_lasting(const wire::RequestBody& body, Instant now, std::uint64_t user_data = 0);
+
+  /// As `Requests::conclude`; what waited for it is sent.
+  void conclude(CallId call, Verdict verdict, Instant now);
+
   /// Ends a pending call with `cancelled`; its late answer is dropped, an object in it stays.
   /// A collective's call cannot be taken back: the rim sends cancel_round instead.
   void cancel(CallId call, Instant now);

@@ -149,7 +149,7 @@ void Protocol::read_goodbye(const wire::Frame& frame, Instant now) {
   Error why = session_.error_of(ErrorCode::unavailable, parting);
   session_.blame_host(why, LossCause::closed, liveness_.silence(now));
   effects_.add(Disconnect{Disconnect::Which::standing});
-  requests_.end_all(why, now);
+  requests_.end_passing(why, now);
   connection_.distrust();
   lose_connection(std::move(why), now);
 }
@@ -159,7 +159,7 @@ void Protocol::break_off(Error error, Instant now) {
   why.actual = error.actual;
   why.limit = error.limit;
   effects_.add(Disconnect{Disconnect::Which::standing});
-  if (++broken_off_count_ > 1) requests_.end_all(why, now);
+  if (++broken_off_count_ > 1) requests_.end_passing(why, now);
   connection_.distrust();
   lose_connection(std::move(why), now);
 }

@@ -4,8 +4,11 @@
 // repetition as it answered, or will answer, the first.
 //
 // A call that ends here although it was sent is abandoned: the server lets its reply go without
-// taking it for received. A reply is either acknowledged or abandoned, never both; by whoever
-// submitted the call, once that has looked at it, if the receipt is its own.
+// taking it for received. A call that lasts ends with its answer, or with the session: it has no
+// deadline, and is neither cancelled nor ended while the store is suspended.
+//
+// A reply is either acknowledged or abandoned, never both; by whoever submitted the call, once that
+// has looked at it, if the receipt is its own.
 
 #include "client/protocol/requests.h"
 
@@ -27,7 +30,8 @@ bool is_barrier(const wire::RequestBody& body) {
   return collective != nullptr && collective->collective == wire::Collective::barrier;
 }
 
-/// What the request may still take. Only a call that was made to ask once asks with zero.
+/// What the request may still take. Only a call that was made to ask once asks with zero, or one
+/// that lasts: it never waits at the server.
 Duration remaining_time(const Call& call, Instant now) {
   if (call.timeout == Duration::zero()) {
     return call.timeout;
@@ -61,6 +65,13 @@ Call& Requests::add(const wire::RequestBody& body, Duration timeout, std::uint64
   call.submitted = now;
   call.deadline = base::deadline_after(now, timeout);
   call.timeout = call.deadline - now;
+  return call;
+}
+
+Call& Requests::add_lasting(const wire::RequestBody& body, std::uint64_t user_data, Instant now) {
+  Call& call = add(body, Duration::zero(), user_data, now);
+  call.is_lasting = true;
+  call.deadline = base::far_future;
   return call;
 }
 
@@ -158,6 +169,10 @@ void Requests::answer(Call& call, Result<std::string> reply, Instant now) {
   const bool is_release = (call.is_barrier || is_asked_again) && reply.has_value();
   if (call.receipt == Receipt::by_caller && reply.has_value()) {
     receipts_.hold(call.id);
+    if (call.is_in_flight && call.operation != wire::operation<wire::Receive>) {
+      call.is_in_flight = false;  // from here on it counts by its id
+      held_in_flight_.insert(call.id);
+    }
   } else if (wire::is_kept(call.operation)) {
     receipts_.acknowledge(call.id);
   }
@@ -169,6 +184,7 @@ void Requests::answer(Call& call, Result<std::string> reply, Instant now) {
 }
 
 void Requests::conclude(CallId id, Verdict verdict) {
+  if (held_in_flight_.erase(id) != 0) --in_flight_count_;
   if (verdict == Verdict::accepted) return receipts_.acknowledge_held(id);
   receipts_.abandon_held(id);
   send_abandons();
@@ -192,7 +208,9 @@ void Requests::complete(Call& call, Result<std::string> reply, Fate fate, Instan
     if (error.decided_by.empty()) error.decided_by = fate == Fate::answered ? "server" : "client";
     error.elapsed = now - call.submitted;
   }
-  effects_.add(Complete{call.id, call.user_data, std::move(reply), fate});
+  const bool is_held =
+      fate == Fate::answered && call.receipt == Receipt::by_caller && reply.has_value();
+  effects_.add(Complete{call.id, call.user_data, std::move(reply), fate, is_held});
 }
 
 void Requests::end(CallId id, Error error, Instant now) {
@@ -209,6 +227,10 @@ void Requests::end_all(const Error& error, Instant now) {
     if (was_sent && session_.exists()) receipts_.abandon(call.id);
     complete(call, error, was_sent ? Fate::in_doubt : Fate::unsent, now);
   }
+}
+
+void Requests::end_passing(const Error& error, Instant now) {
+  for (const CallId id : calls_.passing_ids()) end(id, error, now);
 }
 
 void Requests::end_overdue(Duration silence, Instant now) {
@@ -237,6 +259,12 @@ Error Requests::overdue(const Call& call, Duration silence) const {
   if (!connection_.established()) return session_.unreachable(silence);
   return session_.error_of(ErrorCode::unavailable, std::to_string(in_flight_count_) +
                                                        " requests are in flight without an answer");
+}
+
+void Requests::session_ended() {
+  receipts_.clear();
+  in_flight_count_ -= static_cast<std::uint32_t>(held_in_flight_.size());
+  held_in_flight_.clear();
 }
 
 void Requests::connection_lost() {

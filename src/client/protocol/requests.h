@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -33,6 +34,8 @@ class Requests {
 
   /// A new call that is to be queued, or ended.
   Call& add(const wire::RequestBody& body, Duration timeout, std::uint64_t user_data, Instant now);
+  /// The same, of one without a deadline.
+  Call& add_lasting(const wire::RequestBody& body, std::uint64_t user_data, Instant now);
   void queue(Call& call, const wire::RequestBody& body);
   void send_queued(Instant now);
   /// The session stands again: what was sent before and not answered leaves once more.
@@ -53,11 +56,13 @@ class Requests {
   /// These end without an answer. `silence` is how long the server was not heard.
   void end(CallId id, Error error, Instant now);
   void end_all(const Error& error, Instant now);
+  /// All but those that last.
+  void end_passing(const Error& error, Instant now);
   void end_overdue(Duration silence, Instant now);
 
   void connection_lost();
   /// There is nobody to be told of replies any more.
-  void session_ended() { receipts_.clear(); }
+  void session_ended();
 
  private:
   void send(Call& call, Instant now);
@@ -79,6 +84,9 @@ class Requests {
   std::uint64_t last_serial_ = 0;  ///< of the frames sent, on all connections
   /// Requests in flight: the server keeps their replies, and they may not be parked there.
   std::uint32_t in_flight_count_ = 0;
+  /// Those of them that were answered, and whose answers the server keeps until `conclude`. Not
+  /// those of receives: their callers may keep them for long.
+  std::set<CallId> held_in_flight_;
   /// Those that may be parked, by the serial that carried them: they are, once a later frame is
   /// answered before them.
   base::Fifo<std::pair<std::uint64_t, CallId>> maybe_parked_;

@@ -34,7 +34,7 @@ Epoch::~Epoch() { --account.epochs_count; }
 
 Member& Epoch::add(Session& session, Payload info, HeldBytes record) {
   session.members.reserve(session.members.size() + 1);
-  Member& member = roster.members.emplace_back(roster, roster.world_size(), session);
+  Member& member = roster.members.emplace_back(*this, roster, roster.world_size(), session);
   member.info = std::move(info);
   member.record = std::move(record);
   session.members.push_back(&member);

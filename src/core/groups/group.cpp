@@ -51,6 +51,10 @@ void JoinWait::abandoned() {
   state.work();
 }
 
+void JoinWait::resumed() {
+  if (joiner.group->awaits(joiner.session)) joiner.group->state().touch(*joiner.group);
+}
+
 std::string JoinWait::target() const {
   return "group " + quoted(joiner.group->name()) + " rank " + std::to_string(joiner.rank) + " of " +
          std::to_string(joiner.world_size);
@@ -93,7 +97,7 @@ void Group::join(const RequestContext& context, const wire::Join& request) {
       record(*this, GroupEventKind::join_refused, verdict.error, &context.session.process);
       return state_.services.fail(context, std::move(verdict.error));
     case Verdict::Kind::same_answer:
-      return state_.services.answer(context, formed_answer(*verdict.member));
+      return state_.services.answer(context, formed_answer(*verdict.member, context.operation));
     case Verdict::Kind::regroup:
       return formed_->regroups.join(context, *verdict.member, request.world_size);
     case Verdict::Kind::attach: return attach(context, *verdict.joiner);
@@ -185,12 +189,38 @@ Error Group::timeout_error(const Joiner& joiner) {
     timeout.detail = "the rank's holder is silent but not declared lost yet";
     add_rank(timeout, joiner.rank,
              [&] { return report_of(state_.services, joiner.rank, *joiner.holder); });
+  } else if (joiners_.forming().is_complete()) {
+    timeout.detail = "all ranks were there, and the connections of these have ended";
+    for (const Joiner* const seated : joiners_.forming().joiners()) {
+      if (seated->session.connection != 0) continue;
+      add_rank(timeout, seated->rank,
+               [&] { return report_of(state_.services, seated->rank, seated->session); });
+    }
   } else {
     joiners_.forming().blame_absent(timeout);
+    tell_of_earlier_epochs(timeout);
     const std::string& stranger = state_.services.stranger();
     if (!stranger.empty()) timeout.detail += "; " + stranger;
   }
   return timeout;
+}
+
+/// Of ranks that are missing, and were members before: an epoch may have formed with a process that
+/// was about to be lost.
+void Group::tell_of_earlier_epochs(Error& timeout) const {
+  constexpr int told_max = 4;
+  int told_count = 0;
+  for (RankReport& report : timeout.ranks) {
+    if (told_count == told_max) break;
+    auto end = state_.recorder.last_end(name_, origin.tenants.owner(), report.rank);
+    if (!end) continue;
+    const bool was_lost = end->what == GroupEventKind::rank_lost;
+    timeout.detail += "; rank " + std::to_string(report.rank) +
+                      (was_lost ? " was lost in epoch " : " has left epoch ") +
+                      std::to_string(end->epoch) + " and has not joined again";
+    report = std::move(end->report);
+    ++told_count;
+  }
 }
 
 void Group::abandoned(JoinWait& wait) {
@@ -215,6 +245,8 @@ void Group::leave(Member& member) {
 }
 
 void Group::regroup_deadline(const Member& decider, Duration timeout) {
+  // All are there, and it waits for the connection of a candidate.
+  if (const auto seats = formed_->regroups.seats_if_due()) return form_epoch(*seats, nullptr);
   if (const auto seats = formed_->regroups.seats_at_deadline(decider, timeout)) {
     form_epoch(*seats, &decider);
   }

@@ -37,8 +37,8 @@ class Group {
   Group& operator=(const Group&) = delete;
 
   void join(const RequestContext& context, const wire::Join& request);
-  /// What a member is told of the epoch that has formed.
-  Answer formed_answer(const Member& member) const;
+  /// The answer to a join or a regroup that tells a member of the epoch that has formed.
+  Answer formed_answer(Member& member, wire::Operation operation) const;
   void timed_out(JoinWait& wait);
   void abandoned(JoinWait& wait);
   /// The earliest deadline of a regroup has passed: it forms the next epoch, or fails.
@@ -55,6 +55,8 @@ class Group {
   /// Does what is due: judges joiners, forms epochs, ends one whose last member has gone.
   void work();
 
+  /// Whether all are there, and it only waits for this session to come back.
+  bool awaits(const Session& session) const { return awaited_ == &session; }
   /// Of the current epoch; there is one.
   Regroups& regroups() { return formed_->regroups; }
   bool unused() const { return !formed_ && joiners_.empty(); }
@@ -100,9 +102,10 @@ class Group {
   void attach(const RequestContext& context, Joiner& joiner);
   void fail(Joiner& joiner, const Error& error);
   Error timeout_error(const Joiner& joiner);
+  void tell_of_earlier_epochs(Error& timeout) const;
 
   // group_forming.cpp
-  void form_from_joiners();
+  bool awaits_connection(const std::vector<Seat>& seats);
   void form_epoch(const std::vector<Seat>& seats, const Member* decider);
   void supersede(Epoch& old, const std::vector<Seat>& seats, const Member* decider);
   void end_epoch();
@@ -115,6 +118,8 @@ class Group {
   std::string name_;
   Joiners joiners_;
   std::optional<Formed> formed_;  ///< nothing: it forms
+  const Session* awaited_ = nullptr;
+  Timer awaited_until_{TimerKind::forming, this};
 };
 
 /// Keeps what happened to those who wanted to come in, for those who ask later.

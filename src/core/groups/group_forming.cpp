@@ -12,6 +12,14 @@
 namespace muster::core {
 namespace {
 
+std::vector<Seat> seats_of(const Forming& forming) {
+  std::vector<Seat> seats;
+  for (Joiner* const joiner : forming.joiners()) {
+    seats.push_back({joiner->rank, &joiner->session, nullptr, joiner});
+  }
+  return seats;
+}
+
 /// A session is in one epoch of a group only, also when it was fenced in an older one.
 void unlink_older(GroupsState& state, Session& session, const Roster& newest) {
   const std::vector<Member*> all = session.members;
@@ -33,23 +41,35 @@ void Group::work() {
       settle(*joiner);
     } else if (!formed_) {
       if (!joiners_.forming().is_complete()) return;
-      form_from_joiners();
+      const std::vector<Seat> seats = seats_of(joiners_.forming());
+      if (awaits_connection(seats)) return;
+      form_epoch(seats, nullptr);
+      state_.services.stranger().clear();
     } else {
       formed_->regroups.see_reach();
       const auto seats = formed_->regroups.seats_if_due();
-      if (!seats) return;
+      if (!seats || awaits_connection(*seats)) return;
       form_epoch(*seats, nullptr);
     }
   }
 }
 
-void Group::form_from_joiners() {
-  std::vector<Seat> seats;
-  for (Joiner* const joiner : joiners_.forming().joiners()) {
-    seats.push_back({joiner->rank, &joiner->session, nullptr, joiner});
+/// A joiner whose connection has ended may be dead. It comes back within the grace, or is lost by
+/// then; after a loss of another kind it may take longer, and the group forms with it.
+bool Group::awaits_connection(const std::vector<Seat>& seats) {
+  EngineServices& services = state_.services;
+  awaited_ = nullptr;
+  for (const Seat& seat : seats) {
+    if (seat.joiner == nullptr || seat.session->connection != 0) continue;
+    const Moment& disconnected = seat.session->liveness.disconnected;
+    const Instant until = services.clock().after(disconnected, services.options().limits.grace);
+    if (until <= services.now()) continue;
+    awaited_ = seat.session;
+    services.timers().arm(awaited_until_, until);
+    return true;
   }
-  form_epoch(seats, nullptr);
-  state_.services.stranger().clear();
+  awaited_until_.disarm();
+  return false;
 }
 
 /// Seat i becomes rank i. `decider`: whose deadline decided that the absent stay outside.
@@ -68,6 +88,7 @@ void Group::form_epoch(const std::vector<Seat>& seats, const Member* decider) {
           made->add(*seat.session, seat.survivor->info, std::move(seat.survivor->record));
       member.previous_rank = seat.survivor->rank;
       member.from_attempt = formed_->regroups.number_for(*seat.survivor);
+      member.handle.epoch = seat.survivor->handle.epoch;
       continue;
     }
     joiners.push_back(joiners_.take(*seat.joiner));
@@ -87,6 +108,7 @@ void Group::form_epoch(const std::vector<Seat>& seats, const Member* decider) {
   if (old != nullptr) supersede(*old, seats, decider);
   for (const Seat& seat : seats) unlink_older(state_, *seat.session, formed_->epoch.roster);
   answer_members(seats, joiners, waits);
+  for (Member& member : formed_->epoch.roster.members) member.look_for_handle();
   for (const auto& [arrival, joiner] : joiners_.all()) {
     if (joiner->place == Joiner::Place::claimant) judge_again(*joiner);  // ranks have moved
   }
@@ -147,19 +169,22 @@ void Group::answer_members(const std::vector<Seat>& seats,
   auto caller = callers.begin();
   auto joiner = joiners.begin();
   for (std::uint32_t rank = 0; rank < seats.size(); ++rank) {
-    const Member& member = formed_->epoch.roster.members[rank];
+    Member& member = formed_->epoch.roster.members[rank];
+    const auto answer = [&](Parked& parked) {
+      state_.services.answer(parked, formed_answer(member, parked.operation));
+    };
     if (seats[rank].survivor == nullptr) {
       Chain<JoinWait>& joins = (*joiner++)->waits;
-      while (!joins.empty()) state_.services.answer(joins.first().parked, formed_answer(member));
+      while (!joins.empty()) answer(joins.first().parked);
       continue;
     }
     for (; caller != callers.end() && &(*caller)->member == seats[rank].survivor; ++caller) {
-      state_.services.answer((*caller)->parked, formed_answer(member));
+      answer((*caller)->parked);
     }
   }
 }
 
-Answer Group::formed_answer(const Member& member) const {
+Answer Group::formed_answer(Member& member, wire::Operation operation) const {
   const Roster& roster = member.roster;
   wire::FormedReply reply;
   reply.epoch = roster.epoch;
@@ -168,7 +193,11 @@ Answer Group::formed_answer(const Member& member) const {
   reply.hosting_rank = roster.hosting_rank;
   reply.candidates = static_cast<std::uint32_t>(joiners_.candidates().count());
   reply.data_expiration = roster.data_expiration;
-  return answer_of(reply);
+  Answer answer = answer_of(reply);
+  const bool of_join = operation == wire::operation<wire::Join>;
+  answer.on_acknowledged = Membership{roster.epoch, of_join};
+  if (of_join) member.add_claim();
+  return answer;
 }
 
 }  // namespace muster::core

@@ -43,7 +43,10 @@ void tell_of_epoch(const EngineServices& services, const Epoch& epoch,
   const Roster& roster = epoch.roster;
   reply.epoch = roster.epoch;
   reply.age = now - epoch.formed;
-  for (const Member& member : roster.members) reply.members.push_back(entry_of(services, member));
+  for (const Member& member : roster.members) {
+    reply.members.push_back(entry_of(services, member));
+    if (member.is_unheld()) add_to(reply.unheld, member.rank);
+  }
   const Rounds& rounds = epoch.rounds;
   if (const Round* round = rounds.undecided()) {
     const std::string& call = calls.emplace_back(text_of(round->call));

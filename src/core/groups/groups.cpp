@@ -22,6 +22,16 @@ namespace {
 constexpr std::uint64_t member_entry_bytes = 80;
 constexpr std::uint64_t member_entry_bytes_max = 512;
 
+/// The grace is over in which the member's session could have joined again.
+void has_no_handle(Member& member) {
+  if (!member.is_unheld()) return;
+  Group& group = *member.epoch.group;
+  const Session& session = *member.session;
+  group.leave(member);
+  group.state().reconsider(session);
+  group.state().work();
+}
+
 }  // namespace
 
 /// What can never be right.
@@ -180,7 +190,23 @@ void Groups::join(const RequestContext& context, const wire::Join& request) {
   state_.work();
 }
 
+Member* Groups::successor_of(const Session& session, std::uint64_t number) {
+  for (Member* member : session.members) {
+    const bool is_later = member->roster.epoch != number;
+    if (is_later && member->live() && member->handle.epoch == number) return member;
+  }
+  return nullptr;
+}
+
 void Groups::leave(const RequestContext& context, const wire::Leave& request) {
+  if (Member* const successor = successor_of(context.session, request.epoch)) {
+    state_.services.answer(context, answer_of(wire::EmptyReply{}));
+    successor->hold(0);
+    // A join of the session's may give it a handle yet.
+    if (successor->is_unheld()) successor->epoch.group->leave(*successor);
+    state_.reconsider(context.session);
+    return state_.work();
+  }
   const Caller caller = any_member(context, request.epoch);
   if (!caller) return;
   state_.services.answer(context, answer_of(wire::EmptyReply{}));
@@ -198,10 +224,11 @@ void Groups::regroup(const RequestContext& context, const wire::Regroup& request
   Member* moved = moved_member(context.session, request.epoch);
   if (moved != nullptr && moved->from_attempt == request.attempt) {
     const Group& group = *epoch_of(moved->roster.epoch)->group;
-    return state_.services.answer(context, group.formed_answer(*moved));
+    return state_.services.answer(context, group.formed_answer(*moved, context.operation));
   }
   const Caller caller = live_member(context, request.epoch);
   if (!caller) return;
+  caller.member->hold(request.epoch);
   caller.epoch->group->regroups().regroup(context, *caller.member, request);
   state_.work();
 }
@@ -372,6 +399,24 @@ void Groups::acknowledged(Session& session, const RoundPart& part) {
   epoch->rounds.acknowledged(*member, part.round);
 }
 
+void Groups::acknowledged(Session& session, const Membership& membership) {
+  const auto [number, of_join] = membership;
+  Epoch* const epoch = epoch_of(number);
+  if (Member* const member = epoch != nullptr ? epoch->roster.find(session) : nullptr) {
+    member->hold(number);
+    if (of_join) member->drop_claim();
+  } else if (Member* const moved = moved_member(session, number);
+             moved != nullptr && moved->handle.epoch == 0) {
+    moved->hold(number);
+  }
+}
+
+void Groups::abandoned(Session& session, const Membership& membership) {
+  Epoch* const epoch = epoch_of(membership.epoch);
+  Member* const member = epoch != nullptr ? epoch->roster.find(session) : nullptr;
+  if (member != nullptr && membership.of_join) member->drop_claim();
+}
+
 void Groups::heard(Session& session) {
   state_.reconsider(session);
   state_.work();
@@ -415,6 +460,8 @@ void Groups::resumed(Session& session) {
   for (const Member* member : session.members) {
     epoch_of(member->roster.epoch)->tell_again(*member);
   }
+  for (const auto& [id, parked] : session.requests.parked) parked.wait->resumed();
+  state_.work();
 }
 
 void Groups::fired(Timer& timer) {
@@ -422,6 +469,12 @@ void Groups::fired(Timer& timer) {
     auto& round = timer.owner<Round>();
     return round.rounds.fired(round);
   }
+  if (timer.kind() == TimerKind::forming) {
+    GroupsState& state = timer.owner<Group>().state();
+    state.touch(timer.owner<Group>());
+    return state.work();
+  }
+  if (timer.kind() == TimerKind::member) return has_no_handle(timer.owner<Member>());
   auto& epoch = timer.owner<Epoch>();
   if (&timer == &epoch.expiry) return epoch.objects_expire();
   if (&timer == &epoch.telling) return epoch.tell_who_is_gone();

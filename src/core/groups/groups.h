@@ -53,6 +53,9 @@ class Groups {
   /// The client has the reply.
   void acknowledged(Session& session, const ReceivedObject& object);
   void acknowledged(Session& session, const RoundPart& part);
+  void acknowledged(Session& session, const Membership& membership);
+  /// The client has given up, and has no handle by this answer.
+  void abandoned(Session& session, const Membership& membership);
   /// A byte of a session came on whose silence joiners wait (`claimants` > 0).
   void heard(Session& session);
   /// A session that others may wait to see die has lost its connection (`claimants` > 0).
@@ -62,10 +65,10 @@ class Groups {
   void session_ended(Session& session, LossCause cause, const Error* why);
   /// The session may not take part in groups any more. What it waited for has failed already.
   void right_removed(Session& session);
-  /// A session resumed: it is told again of its broken epochs.
+  /// A session resumed: it is told again of its broken epochs, and groups that waited for it form.
   void resumed(Session& session);
-  /// A timer of kind objects or round has fired. Static: a timer's owner knows its namespace, the
-  /// engine does not.
+  /// A timer of kind objects, round, member or forming has fired. Static: a timer's owner knows its
+  /// namespace, the engine does not.
   static void fired(Timer& timer);
 
   /// Whether there is a group that `viewer` may not know of.
@@ -97,6 +100,8 @@ class Groups {
   Caller unbroken_member(const RequestContext& context, std::uint64_t epoch);
   /// What has become of a member of `epoch` that regrouped; null: it did not.
   Member* moved_member(const Session& session, std::uint64_t epoch);
+  /// The member of a later epoch whose process has the handle of `epoch` and no other; null: none.
+  static Member* successor_of(const Session& session, std::uint64_t epoch);
 
   GroupsState state_;
 };

@@ -26,6 +26,7 @@ struct JoinWait final : Wait {
 
   void timed_out() override;
   void abandoned() override;
+  void resumed() override;
   std::string target() const override;
 
   Joiner& joiner;

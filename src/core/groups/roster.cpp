@@ -20,8 +20,12 @@ std::vector<std::uint32_t> sorted(std::vector<std::uint32_t> ranks) {
 
 }  // namespace
 
-Member::Member(Roster& its_roster, std::uint32_t its_rank, Session& its_session)
-    : roster(its_roster), rank(its_rank), session(&its_session), process(its_session.process) {}
+Member::Member(Epoch& its_epoch, Roster& its_roster, std::uint32_t its_rank, Session& its_session)
+    : epoch(its_epoch),
+      roster(its_roster),
+      rank(its_rank),
+      session(&its_session),
+      process(its_session.process) {}
 
 Member::~Member() { unlink(); }
 
@@ -32,6 +36,28 @@ void Member::unlink() {
   if (place != session->members.end()) session->members.erase(place);
   session = nullptr;
   --roster.reference_count;
+}
+
+void Member::hold(std::uint64_t handle_epoch) {
+  handle.epoch = handle_epoch;
+  look_for_handle();
+}
+
+void Member::add_claim() {
+  ++handle.claims;
+  look_for_handle();
+}
+
+void Member::drop_claim() {
+  --handle.claims;
+  look_for_handle();
+}
+
+void Member::look_for_handle() {
+  if (!is_unheld()) return handle.end.disarm();
+  if (handle.end.armed()) return;
+  EngineServices& services = roster.services;
+  services.timers().arm(handle.end, services.now() + services.options().limits.grace);
 }
 
 Failure make_failure(Quota& quota, const Error& error) {

@@ -21,6 +21,7 @@
 
 namespace muster::core {
 
+struct Epoch;
 struct Object;
 struct Roster;
 struct Stream;
@@ -60,9 +61,25 @@ struct MemberStreams {
   std::uint32_t interrupted = 0;  ///< in the same order; 0: they were not
 };
 
+/// Whether a member's process can still take part: it has a handle, or asks for one. A member of
+/// which neither is true leaves after the grace, unless its session joins again before.
+///
+/// Life: an answer to a join is on its way (a claim) -> acknowledged: there is a handle; or
+/// abandoned, without another claim: `end` is armed -> the session joins again, which is a claim,
+/// or the member leaves.
+struct MemberHandle {
+  explicit MemberHandle(Member& member) : end(TimerKind::member, &member) {}
+
+  /// Whose handle the process has: of this epoch, or of one before it, which can still leave this
+  /// one and ask for its handle by another regroup(); 0: none.
+  std::uint64_t epoch = 0;
+  std::uint32_t claims = 0;  ///< joins that wait, and answers to joins that are not acknowledged
+  Timer end;
+};
+
 /// A session's part in an epoch. Stays until the epoch goes, for the errors that name it.
 struct Member {
-  Member(Roster& its_roster, std::uint32_t its_rank, Session& its_session);
+  Member(Epoch& its_epoch, Roster& its_roster, std::uint32_t its_rank, Session& its_session);
   ~Member();
   Member(const Member&) = delete;
   Member& operator=(const Member&) = delete;
@@ -70,7 +87,16 @@ struct Member {
   bool live() const { return standing == Standing::live; }
   /// The session has nothing to do with this epoch any more.
   void unlink();
+  /// Its process has the handle of that epoch; see MemberHandle. 0: it has it no more.
+  void hold(std::uint64_t handle_epoch);
+  void add_claim();
+  void drop_claim();
+  /// Neither has it a handle, nor does it ask for one.
+  bool is_unheld() const { return live() && handle.epoch == 0 && handle.claims == 0; }
+  /// Lets it leave after the grace, if its process can take no part in it.
+  void look_for_handle();
 
+  Epoch& epoch;
   Roster& roster;
   std::uint32_t rank;
   Standing standing = Standing::live;
@@ -88,6 +114,7 @@ struct Member {
   std::optional<std::uint32_t> previous_rank;  ///< in the epoch that has regrouped into this one
   std::uint64_t from_attempt = 0;              ///< the client's regroup that led here; 0: none did
   MemberStreams streams;
+  MemberHandle handle{*this};
 };
 
 Failure make_failure(Quota& quota, const Error& error);

@@ -26,7 +26,13 @@ struct RoundPart {
   std::uint64_t round = 0;
   std::uint32_t rank = 0;
 };
-using OnAcknowledged = std::variant<std::monostate, ReceivedObject, RoundPart>;
+/// The answer makes its session a member of the epoch. To abandon it means that the client has no
+/// handle by it.
+struct Membership {
+  std::uint64_t epoch = 0;
+  bool of_join = false;  ///< else of a regroup: its handle can ask again
+};
+using OnAcknowledged = std::variant<std::monostate, ReceivedObject, RoundPart, Membership>;
 
 /// A reply that is kept until the client says that it came.
 struct Answer {

@@ -97,13 +97,14 @@ bool EngineServices::repeats(Session& session, std::uint64_t request_id, Duratio
 }
 
 /// An answer that nobody wants is dropped, not acknowledged: an object in it stays.
-void EngineServices::abandon(Session& session, std::uint64_t request_id) {
-  cache_.forget(session, request_id);
+std::optional<OnAcknowledged> EngineServices::abandon(Session& session, std::uint64_t request_id) {
+  auto answered = cache_.forget(session, request_id);
   const auto found = session.requests.parked.find(request_id);
-  if (found == session.requests.parked.end()) return;
+  if (found == session.requests.parked.end()) return answered;
   const TakenParked taken = take(found->second);
   if (!session.is_guest) counted_.tallies.outcomes.count_abandoned(taken.mapped().operation);
   taken.mapped().wait->abandoned();
+  return answered;
 }
 
 void EngineServices::forget(Session& session) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -85,7 +86,9 @@ class EngineServices {
   bool repeats(Session& session, std::uint64_t request_id, Duration timeout);
   AnswerCache& cache() { return cache_; }
   /// The client has given up: nobody is answered.
-  void abandon(Session& session, std::uint64_t request_id);
+  ///
+  /// returns  what acknowledging the answer would have meant; nothing: there was no answer
+  std::optional<OnAcknowledged> abandon(Session& session, std::uint64_t request_id);
   /// The session ends, with all that it waits for.
   void forget(Session& session);
 

@@ -14,6 +14,8 @@ enum class TimerKind : std::uint8_t {
   key,      ///< owner: TableState: the next of its keys' TTLs
   objects,  ///< owner: Epoch: its objects' expiration, and what else it waits for
   round,    ///< owner: Round: log who is missing
+  member,   ///< owner: Member: its process has no handle
+  forming,  ///< owner: Group: a joiner that is disconnected
   drain,    ///< owner: Draining: its time is over
 };
 

@@ -23,6 +23,8 @@ class Wait {
   /// The client has given up. Nobody is answered; the wait is destroyed here or by the caller, who
   /// drops the request next.
   virtual void abandoned() {}
+  /// The session stands again on another connection.
+  virtual void resumed() {}
   /// Whether its outcome is known, and the client is yet to be told.
   virtual bool is_decided() const { return false; }
   /// For operators: the missing keys, or the group and what in it.

@@ -106,6 +106,7 @@ GroupReport public_form(const InspectGroupReply& reply, std::string_view name) {
   if (reply.failed) report.failure = reply.failure;
   report.failure_age = reply.failure_age;
   report.failure_call = reply.failure_call;
+  report.unheld = reply.unheld;
   return report;
 }
 

@@ -5,6 +5,7 @@
 
 #include "muster/codec_cereal.h"
 #include "muster/inspect.h"
+#include "support/frame_proxy.h"
 #include "support/ranks.h"
 
 // How a group goes on: its members form the next epoch, with candidates or without some of them.
@@ -215,6 +216,149 @@ TEST_CASE("after a restart of the server a group forms anew beside its dead hand
   CHECK(must_fail(dead->barrier()).code == ErrorCode::server_restarted);
   dead.reset();
   must(group.barrier());
+}
+
+/// A rank whose answers can be held back, and one that hears everything; what it does not hold, it
+/// waits for in vain.
+struct Doubtful {
+  static ServerOptions with_short_grace() {
+    ServerOptions options;
+    options.grace = 200ms;
+    return options;
+  }
+
+  Server server = start_disturbed_server(with_short_grace());
+  FrameProxy proxy{server.addresses().front()};
+  Store store = connect(proxy.address());
+  Store other = connect(server);
+
+  /// A join as rank 0 whose group has formed, of which this process has not heard.
+  Call join_in_doubt(Handler<Group> handler, Duration timeout = 20s, std::uint64_t waits = 1) {
+    Call call = Group::create_async(store, "g", 0, 2, patience(timeout), std::move(handler));
+    await([&] { return held_count(other, "waits") == waits; });
+    proxy.pause();
+    group_.emplace(join(other, "g", 1, 2));
+    return call;
+  }
+  /// Twice, as the server counts: by a wait that it ends.
+  void let_grace_pass() {
+    CHECK(must_fail(other.get("nothing", 2 * with_short_grace().grace)).code ==
+          ErrorCode::timed_out);
+  }
+  void check_that_rank_0_leaves() {
+    const Error error = must_fail(group_->barrier());
+    CHECK(error.code == ErrorCode::rank_left);
+    CHECK(error.rank_ranges == std::vector<RankRange>{{0, 0}});
+  }
+
+  std::optional<Group> group_;  ///< of rank 1
+};
+
+TEST_CASE_FIXTURE(Doubtful, "a rank whose create is cancelled as its group forms leaves it") {
+  std::promise<ErrorCode> ended;
+  Call call =
+      join_in_doubt([&](const Result<Group>& result) { ended.set_value(must_fail(result).code); });
+  call.cancel();
+  CHECK(ended.get_future().get() == ErrorCode::cancelled);
+  proxy.resume();
+  check_that_rank_0_leaves();
+}
+
+TEST_CASE_FIXTURE(Doubtful, "a rank whose create is in doubt by its deadline leaves the group") {
+  std::promise<ErrorCode> ended;
+  join_in_doubt([&](const Result<Group>& result) { ended.set_value(must_fail(result).code); }, 2s);
+  CHECK(ended.get_future().get() == ErrorCode::outcome_unknown);
+  proxy.resume();
+  check_that_rank_0_leaves();
+}
+
+TEST_CASE_FIXTURE(Doubtful, "a rank whose store is closed while its group forms leaves it") {
+  std::promise<ErrorCode> ended;
+  join_in_doubt([&](const Result<Group>& result) { ended.set_value(must_fail(result).code); });
+  store.close();
+  CHECK(ended.get_future().get() == ErrorCode::closed);
+  proxy.resume();
+  check_that_rank_0_leaves();
+}
+
+TEST_CASE_FIXTURE(Doubtful, "a rank that does not take the handle that it is given leaves") {
+  join_in_doubt([](const Result<Group>& result) { CHECK(result.has_value()); });
+  proxy.resume();
+  check_that_rank_0_leaves();
+}
+
+TEST_CASE_FIXTURE(Doubtful, "a rank that creates again in time is a member") {
+  std::promise<ErrorCode> ended;
+  Call call =
+      join_in_doubt([&](const Result<Group>& result) { ended.set_value(must_fail(result).code); });
+  call.cancel();
+  CHECK(ended.get_future().get() == ErrorCode::cancelled);
+  auto again = std::async(std::launch::async, [&] { return join(store, "g", 0, 2); });
+  proxy.resume();
+  auto group = again.get();
+  CHECK(group.epoch() == group_->epoch());
+  let_grace_pass();
+  auto other_side = std::async(std::launch::async, [&] { return group_->barrier(); });
+  must(group.barrier());
+  must(other_side.get());
+}
+
+TEST_CASE_FIXTURE(Doubtful, "of two creates on one store one has the handle, and it stays") {
+  std::promise<Result<Group>> first, second;
+  const auto into = [](std::promise<Result<Group>>& promise) {
+    return [&promise](Result<Group> result) { promise.set_value(std::move(result)); };
+  };
+  Group::create_async(store, "g", 0, 2, patience(), into(first));
+  Call call = join_in_doubt(into(second), 20s, 2);
+  call.cancel();
+  CHECK(must_fail(second.get_future().get()).code == ErrorCode::cancelled);
+  proxy.resume();
+  auto group = must(first.get_future().get());
+  let_grace_pass();
+  auto other_side = std::async(std::launch::async, [&] { return group_->barrier(); });
+  must(group.barrier());
+  must(other_side.get());
+}
+
+TEST_CASE_FIXTURE(Doubtful, "a rank whose create was given up as its answer came leaves") {
+  StoreOptions options;
+  options.handlers = HandlerPlace::io_thread;
+  auto stalled = connect(proxy.address(), options);
+  std::promise<void> inside, released;
+  stalled.get_async("k", 20s, [&](const Result<std::string>&) {
+    inside.set_value();
+    released.get_future().wait();
+  });
+  auto created = std::async(std::launch::async, [&] {
+    return must_fail(Group::create(stalled, "g", 0, 2, patience(500ms))).code;
+  });
+  await([&] { return held_count(other, "waits") == 2; });
+  proxy.pause();
+  must(other.set("k", ""));
+  group_.emplace(join(other, "g", 1, 2));
+  proxy.resume();  // both answers at once
+  inside.get_future().wait();
+  CHECK(created.get() == ErrorCode::outcome_unknown);
+  released.set_value();
+  check_that_rank_0_leaves();
+}
+
+TEST_CASE_FIXTURE(Doubtful,
+                  "a handle that goes while its regroup is in doubt leaves what it led to") {
+  std::promise<Group> joined;
+  join_in_doubt([&](Result<Group> result) { joined.set_value(must(std::move(result))); });
+  proxy.resume();
+  std::optional<Group> group = joined.get_future().get();
+  std::promise<ErrorCode> ended;
+  group->regroup_async(
+      {}, 20s, [&](const Result<Group>& result) { ended.set_value(must_fail(result).code); });
+  await([&] { return held_count(other, "waits") == 1; });
+  proxy.pause();
+  group_.emplace(must(group_->regroup()));
+  group.reset();
+  proxy.resume();
+  CHECK(ended.get_future().get() == ErrorCode::closed);
+  check_that_rank_0_leaves();
 }
 
 }  // namespace

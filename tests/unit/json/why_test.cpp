@@ -82,6 +82,18 @@ TEST_CASE("of a rank that is waited for and gone it is told that nobody takes it
   CHECK(tells(explain(report, 10s), "rank 1 (no candidate that fits is there)"));
 }
 
+TEST_CASE("of a member without a handle it is told that its process has none") {
+  GroupReport report = formed();
+  report.unheld = {{1, 1}};
+  const std::string said = "its process holds no handle of this group";
+  CHECK(tells(explain(report, 10s), said));
+  report.round = WaitingRound{};
+  report.round->missing = {{1, 1}};
+  CHECK(tells(explain(report, 10s), said));
+  report.unheld.clear();
+  CHECK_FALSE(tells(explain(report, 10s), said));
+}
+
 TEST_CASE("a wait has a deadline, or none where it is as long as there is") {
   WaiterInfo waiter;
   waiter.operation = "get";

@@ -216,6 +216,23 @@ wire::HistoryRecord History::told(const Record& record) const {
   return told;
 }
 
+std::optional<History::End> History::last_end(std::string_view name_space, std::string_view group,
+                                              std::string_view tenant, int rank) const {
+  const auto page = pages_.find(name_space);
+  if (page == pages_.end()) return std::nullopt;
+  const auto of_group = page->second.of_groups.find(group);
+  if (of_group == page->second.of_groups.end()) return std::nullopt;
+  const auto& serials = of_group->second;
+  for (auto serial = serials.rbegin(); serial != serials.rend(); ++serial) {
+    const Record& record = page->second.records.at(*serial);
+    if (record.tenant != tenant) continue;
+    for (const RankReport& report : record.ranks) {
+      if (report.rank == rank) return End{record.what, record.epoch, report};
+    }
+  }
+  return std::nullopt;
+}
+
 std::vector<History::Change> History::changes(std::uint64_t after, std::size_t count_max) const {
   std::vector<Change> changes;
   for (auto next = by_change_.upper_bound(after); next != by_change_.end(); ++next) {

@@ -49,6 +49,16 @@ class History {
   wire::HistoryReply page(std::string_view name_space, const Viewer& viewer,
                           const wire::History& request) const;
 
+  /// How a rank's membership ended.
+  struct End {
+    GroupEventKind what{};  ///< rank_lost or rank_left
+    std::uint64_t epoch = 0;
+    RankReport report;
+  };
+  /// The last one of that rank, in a group of the same owner; nothing: none is known.
+  std::optional<End> last_end(std::string_view name_space, std::string_view group,
+                              std::string_view tenant, int rank) const;
+
   /// A record that is new or has changed, and when it did: numbers ascend.
   struct Change {
     std::uint64_t number = 0;
@@ -127,6 +137,10 @@ class Recorder {
       : history_(&history), name_space_(&name_space) {}
 
   void record(const Occurrence& occurrence) const { history_->record(*name_space_, occurrence); }
+  std::optional<History::End> last_end(std::string_view group, std::string_view tenant,
+                                       int rank) const {
+    return history_->last_end(*name_space_, group, tenant, rank);
+  }
 
  private:
   History* history_;

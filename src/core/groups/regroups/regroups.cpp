@@ -20,6 +20,15 @@
 
 namespace muster::core {
 
+RegroupWait::RegroupWait(Group& its_group, Member& its_member, Parked& its_parked)
+    : Wait(its_parked), group(its_group), member(its_member) {
+  if (parked.operation == wire::operation<wire::Join>) member.add_claim();
+}
+
+RegroupWait::~RegroupWait() {
+  if (parked.operation == wire::operation<wire::Join>) member.drop_claim();
+}
+
 Regroups::Regroups(Group& group, Epoch& epoch, const Candidates& candidates)
     : group_(group), services_(epoch.services), epoch_(epoch), seating_(epoch.roster, candidates) {}
 

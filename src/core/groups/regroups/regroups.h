@@ -20,8 +20,8 @@ class Group;
 
 /// A parked regroup, or the join of a member whose epoch is not whole any more.
 struct RegroupWait final : Wait {
-  RegroupWait(Group& its_group, Member& its_member, Parked& its_parked)
-      : Wait(its_parked), group(its_group), member(its_member) {}
+  RegroupWait(Group& its_group, Member& its_member, Parked& its_parked);
+  ~RegroupWait() override;
 
   void timed_out() override;
   void abandoned() override;
