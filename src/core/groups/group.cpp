@@ -182,6 +182,7 @@ void Group::timed_out(JoinWait& wait) {
 /// The deadline of a joiner has passed: what did it wait for?
 Error Group::timeout_error(const Joiner& joiner) {
   Error timeout = rules().error(ErrorCode::timed_out, "");
+  if (joiner.place != Joiner::Place::claimant && blame_disconnected(timeout)) return timeout;
   if (joiner.place == Joiner::Place::candidate) {
     timeout.detail = "these members have not regrouped";
     formed_->regroups.blame_missing(timeout);
@@ -189,13 +190,6 @@ Error Group::timeout_error(const Joiner& joiner) {
     timeout.detail = "the rank's holder is silent but not declared lost yet";
     add_rank(timeout, joiner.rank,
              [&] { return report_of(state_.services, joiner.rank, *joiner.holder); });
-  } else if (joiners_.forming().is_complete()) {
-    timeout.detail = "all ranks were there, and the connections of these have ended";
-    for (const Joiner* const seated : joiners_.forming().joiners()) {
-      if (seated->session.connection != 0) continue;
-      add_rank(timeout, seated->rank,
-               [&] { return report_of(state_.services, seated->rank, seated->session); });
-    }
   } else {
     joiners_.forming().blame_absent(timeout);
     tell_of_earlier_epochs(timeout);

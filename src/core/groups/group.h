@@ -106,6 +106,7 @@ class Group {
 
   // group_forming.cpp
   bool awaits_connection(const std::vector<Seat>& seats);
+  bool blame_disconnected(Error& timeout) const;
   void form_epoch(const std::vector<Seat>& seats, const Member* decider);
   void supersede(Epoch& old, const std::vector<Seat>& seats, const Member* decider);
   void end_epoch();

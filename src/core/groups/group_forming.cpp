@@ -72,6 +72,25 @@ bool Group::awaits_connection(const std::vector<Seat>& seats) {
   return false;
 }
 
+/// returns  whether all are there, and the connections of some who joined have ended
+bool Group::blame_disconnected(Error& timeout) const {
+  std::optional<std::vector<Seat>> seats;
+  if (formed_) {
+    seats = formed_->regroups.seats_if_due();
+  } else if (joiners_.forming().is_complete()) {
+    seats = seats_of(joiners_.forming());
+  }
+  if (!seats) return false;
+  for (const Seat& seat : *seats) {
+    if (seat.joiner == nullptr || seat.session->connection != 0) continue;
+    add_rank(timeout, seat.rank,
+             [&] { return report_of(state_.services, seat.rank, *seat.session); });
+  }
+  if (timeout.ranks.empty()) return false;
+  timeout.detail = "all ranks were there, and the connections of these have ended";
+  return true;
+}
+
 /// Seat i becomes rank i. `decider`: whose deadline decided that the absent stay outside.
 void Group::form_epoch(const std::vector<Seat>& seats, const Member* decider) {
   state_.services.effects().spend(seats.size());

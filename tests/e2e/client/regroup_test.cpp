@@ -343,6 +343,28 @@ TEST_CASE_FIXTURE(Doubtful, "a rank whose create was given up as its answer came
   check_that_rank_0_leaves();
 }
 
+TEST_CASE("a handle that goes while its store is disconnected leaves when that is back") {
+  ServerOptions options;
+  options.grace = 10s;
+  Server server = start_disturbed_server(options);
+  FrameProxy proxy(server.addresses().front());
+  auto store = connect(proxy.address());
+  auto other = connect(server);
+  auto joined = std::async(std::launch::async, [&] { return join(store, "g", 0, 2); });
+  auto rest = join(other, "g", 1, 2);
+  std::optional<Group> group = joined.get();
+  proxy.pause();
+  proxy.cut();
+  await([&] { return must(inspect_group(other, "g")).members[0].state == MemberState::away; });
+  group.reset();
+  CHECK(must_fail(other.get("nothing", 1s)).code == ErrorCode::timed_out);
+  proxy.resume();
+  const Error error = must_fail(rest.barrier());
+  CHECK(error.code == ErrorCode::rank_left);
+  CHECK(error.rank_ranges == std::vector<RankRange>{{0, 0}});
+  must(store.set("k", ""));  // in the same session
+}
+
 TEST_CASE_FIXTURE(Doubtful,
                   "a handle that goes while its regroup is in doubt leaves what it led to") {
   std::promise<Group> joined;
