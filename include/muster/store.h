@@ -90,9 +90,9 @@ class MUSTER_API Store {
   /// cost     one round trip; nothing is polled
   Result<std::string> get(std::string_view key, Duration timeout = default_timeout);
 
-  /// As `get`, and removes the key. If several callers wait, exactly one gets the value: the one
-  /// whose request came first. After an error with `Happened::maybe` the value may be gone. When it
-  /// is cancelled, it still gives the value if the server has handed that out.
+  /// As `get`, and removes the key. Of several that wait, the one that asked first gets the value.
+  /// When it is cancelled, it gives back a value that is on its way, or returns it if the key has
+  /// been set again since. After an error with `Happened::maybe` the value may be gone.
   ///
   /// errors   timed_out, not_found (zero timeout)
   /// cost     one round trip; nothing is polled
@@ -157,11 +157,11 @@ class MUSTER_API Store {
 
   /// Removes the first item from the queue of `key` and returns it.
   ///
-  /// Blocks until there is one. With a timeout of zero it does not wait. If several callers wait,
-  /// exactly one gets the item: the one whose request came first. A client of TCPStore that is told
-  /// of an item has it kept for it until its next request. After an error with `Happened::maybe`
-  /// the item may be gone. When it is cancelled, it still gives the item if the server has handed
-  /// that out.
+  /// Blocks until there is one. With a timeout of zero it does not wait. Of several callers that
+  /// wait, the one that asked first gets the item. A client of TCPStore that is told of an item has
+  /// it kept for it until its next request. Cancelled in time, it gives an item back that is on its
+  /// way, to its place before all that were pushed later. After an error with `Happened::maybe` the
+  /// item may be gone.
   ///
   /// errors   timed_out, not_found (zero timeout)
   /// cost     one round trip; nothing is polled

@@ -167,20 +167,21 @@ class Completion {
   Pointer waiter_;
 };
 
-using OutcomeWaiter = Waiter<std::optional<Outcome>>;
-
-Ticket completing(Ticket ticket, OutcomeWaiter& waiter) {
-  ticket.done = Completion<Outcome, OutcomeWaiter*>(&waiter);
-  return ticket;
-}
-
 }  // namespace
 
+Waiting::Waiting(Link& link, Duration timeout, std::size_t request)
+    : link_(link), until_(last_resort(link, timeout)), request_(request) {}
+
 Waiting::Waiting(Link& link, const wire::RequestBody& body, Duration timeout, Ticket ticket)
-    : link_(link),
-      until_(last_resort(link, timeout)),
-      request_(body.index()),
-      call_(link.submit(body, timeout, completing(std::move(ticket), place_))) {}
+    : Waiting(link, timeout, body.index()) {
+  call_ = link.submit(body, timeout, completing(std::move(ticket)));
+}
+
+Ticket Waiting::completing(Ticket ticket) {
+  using Place = Waiter<std::optional<Outcome>>;
+  ticket.done = Completion<Outcome, Place*>(&place_);
+  return ticket;
+}
 
 Waiting::~Waiting() {
   if (!is_over_) outcome();

@@ -96,6 +96,13 @@ Error let_go();
 class Waiting {
  public:
   Waiting(Link& link, const wire::RequestBody& body, Duration timeout, Ticket ticket);
+  /// For what `ask(Ticket)` has submitted, to cancel a call.
+  template <class Ask>
+  Waiting(Link& link, const Ask& ask)
+      : Waiting(link, PendingCalls::cancel_patience,
+                wire::RequestBody(wire::CancelTake{}).index()) {
+    call_ = ask(completing({}));
+  }
   /// Waits, too: whoever completes the call writes into this object.
   ~Waiting();
   Waiting(const Waiting&) = delete;
@@ -105,11 +112,14 @@ class Waiting {
   Outcome outcome();
 
  private:
+  Waiting(Link& link, Duration timeout, std::size_t request);
+  Ticket completing(Ticket ticket);
+
   Link& link_;
   Waiter<std::optional<Outcome>> place_;  ///< nothing: nobody completed the call
   const Instant until_;
   const std::size_t request_;  ///< what kind, as an index
-  const Link::Submitted call_;
+  Link::Submitted call_;
   bool is_over_ = false;
 };
 
@@ -124,8 +134,10 @@ Result<T> finished(PreparedCall<T>& call, const Link& link, Instant begun, Outco
   }
   Result<T> result = call.decode(*std::move(reply));
   if (result.has_value()) return result;
-  // It was done, and its answer is of no use.
-  return described(std::move(result).error(), call.context, protocol::Fate::in_doubt, &link, begun);
+  // It was done, and its answer is of no use; or that was given back.
+  const auto fate = result.error().code == ErrorCode::cancelled ? protocol::Fate::answered
+                                                                : protocol::Fate::in_doubt;
+  return described(std::move(result).error(), call.context, fate, &link, begun);
 }
 
 /// The blocking form of what `build(link)` makes a PreparedCall of.

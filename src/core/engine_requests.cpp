@@ -6,6 +6,7 @@
 #include <variant>
 
 #include "core/engine.h"
+#include "core/keys/taken.h"
 #include "core/reply_bytes.h"
 #include "core/session/failure.h"
 #include "core/session/reply.h"
@@ -75,14 +76,18 @@ constexpr std::size_t ids_per_step = 8;           ///< that are looked for and n
 /// Answers to parked requests count against the parked ones: they come in bursts that the client
 /// cannot foresee, such as the release of many barriers.
 std::size_t cached_count_of(const Session& session) {
-  return session.requests.unacknowledged.size() - session.requests.cached_parked_count;
+  return session.requests.unacknowledged.size() - session.requests.cached_parked_count -
+         session.requests.cached_taken_count;
+}
+
+bool takes(Operation operation) {
+  return operation == wire::operation<wire::Take> || operation == wire::operation<wire::QueuePop>;
 }
 
 std::uint64_t bytes_to_keep(Operation operation) {
-  const bool has_value = operation == wire::operation<wire::Take> ||
-                         operation == wire::operation<wire::QueuePop> ||
-                         operation == wire::operation<wire::CompareSet>;
-  return kept_answer_bytes + (has_value ? shared_value_bytes_min : 0);
+  const bool has_value = takes(operation) || operation == wire::operation<wire::CompareSet>;
+  return kept_answer_bytes + (has_value ? shared_value_bytes_min : 0) +
+         (takes(operation) ? taken_bytes : 0);
 }
 
 /// Shares do not count for what frees memory, so that that goes on.
@@ -99,15 +104,17 @@ bool has_memory_to_keep(EngineServices& services, const RequestContext& context)
   return quota_to_keep(services, context).has_reserve(bytes_to_keep(context.operation));
 }
 
-/// It ends before this request does, with its value, or surely without.
+/// It ends before this request does, with its value, or surely without. A client that does not have
+/// the value yet gives it back; an older one takes it.
 void cancel_take(EngineServices& services, const RequestContext& context,
                  const wire::CancelTake& request) {
   const auto found = context.session.requests.parked.find(request.request);
-  const bool waits = found != context.session.requests.parked.end() &&
-                     (found->second.operation == wire::operation<wire::Take> ||
-                      found->second.operation == wire::operation<wire::QueuePop>);
+  const bool waits =
+      found != context.session.requests.parked.end() && takes(found->second.operation);
   if (waits) services.fail(found->second, failure(ErrorCode::cancelled, ""));
-  services.answer(context, Answer{});
+  const bool given_back =
+      request.gives_back && services.give_back(context.session, request.request);
+  services.answer(context, answer_of(wire::CancelTakeReply{given_back}));
 }
 
 }  // namespace
@@ -283,6 +290,15 @@ std::optional<Error> Engine::refusal(const RequestContext& context, bool is_repe
                      "cached_results_max answers are not acknowledged yet", cached_count,
                      limits.cached_results_max);
   }
+  // What clients have taken and do not have yet counts by itself: they acknowledge it later.
+  const std::uint64_t taken_max =
+      std::uint64_t{limits.cached_results_max} + limits.parked_waits_max;
+  if (takes(operation) && session.requests.cached_taken_count >= taken_max) {
+    return exhausted(
+        services_.counted().tallies, Limit::cached_results,
+        "cached_results_max and parked_waits_max takes and pops are not acknowledged yet",
+        session.requests.cached_taken_count, taken_max);
+  }
   if (session.requests.cached_bytes >= limits.cached_result_bytes_max) {
     return exhausted(services_.counted().tallies, Limit::cached_result_bytes,
                      "answers of cached_result_bytes_max bytes are not acknowledged yet",
@@ -324,8 +340,10 @@ void Engine::on(const Abandoned& event) {
   Session* session = sessions_.speaker(event.connection, "an abandon");
   if (session == nullptr) return;
   services_.effects().spend(event.request_ids->size());
+  for (const std::uint64_t id : *event.request_ids) services_.abandon_wait(*session, id);
+  // What these give back is for none of those.
   for (const std::uint64_t id : *event.request_ids) {
-    const auto answered = services_.abandon(*session, id);
+    const auto answered = services_.abandon_answer(*session, id);
     if (!answered) continue;
     const auto* const membership = std::get_if<Membership>(&*answered);
     if (membership != nullptr) session->name_space.groups.abandoned(*session, *membership);

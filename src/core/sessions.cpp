@@ -291,6 +291,7 @@ void Sessions::welcome(Session& session, const Hello& event) {
   hello.session_id = session.id;
   hello.token = session.token;
   hello.limits = services_.options().limits;
+  hello.gives_back = true;
   if (const Options& options = services_.options(); may_know_host(session, options.host.tenant)) {
     hello.hosting_process = options.host.process;
     hello.hosting_rank = options.host.rank;

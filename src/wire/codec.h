@@ -51,6 +51,12 @@ class Encoder {
     put(items);
     writer_.patch_u32(length_at, static_cast<std::uint32_t>(writer_.position() - length_at - 4));
   }
+  void further(std::uint8_t tag, std::string_view, bool flag) {
+    if (!flag) return;
+    writer_.u8(tag);
+    writer_.u32(1);
+    put(flag);
+  }
 
  private:
   void put(bool value) { writer_.u8(value ? 1 : 0); }
@@ -106,18 +112,26 @@ class Decoder {
   template <class Item>
   void further(std::uint8_t tag, std::string_view, std::vector<Item>& items) {
     items.clear();
+    get_further(tag, items);
+  }
+  void further(std::uint8_t tag, std::string_view, bool& flag) {
+    flag = false;
+    get_further(tag, flag);
+  }
+
+ private:
+  template <class Field>
+  void get_further(std::uint8_t tag, Field& value) {
     Reader rest = reader_;  // what is there is skipped later, with the tags that are not known
     while (!rest.at_end()) {
       const bool is_it = rest.u8() == tag;
       Reader field(rest.bytes());
       if (!is_it || !rest.ok()) continue;
-      Decoder(field).get(items);
+      Decoder(field).get(value);
       if (!field.ok() || !field.at_end()) reader_.fail();
       return;
     }
   }
-
- private:
   void get(bool& value) {
     const std::uint8_t byte = reader_.u8();
     if (byte > 1) reader_.fail();

@@ -97,7 +97,8 @@ void put_terms(Writer& writer, const ServerHello& hello) {
   writer.u8(size_of(host.host, name_bytes_max));
   put_name(writer, host.host, name_bytes_max);
   writer.u32(hello.limits.cached_result_bytes_max);
-  writer.raw(std::string(3, '\0'));
+  writer.u8(hello.gives_back ? 1 : 0);
+  writer.u16(0);
 }
 
 void get_terms(Reader& reader, ServerHello& hello) {
@@ -108,7 +109,8 @@ void get_terms(Reader& reader, ServerHello& hello) {
   const std::uint8_t host_bytes = reader.u8();
   hello.hosting_process.host = get_name(reader, host_bytes, name_bytes_max);
   hello.limits.cached_result_bytes_max = reader.u32();
-  reader.raw(3);
+  hello.gives_back = reader.u8() != 0;
+  reader.u16();
 }
 
 Result<void> check_start(std::string_view bytes, std::size_t size) {

@@ -82,10 +82,11 @@ struct ServerHello {
   std::uint64_t session_id = 0;
   ResumeToken token;
   std::string detail;              ///< only with a status: why, and decided by whom
-  ServerLimits limits;             ///< this and the next two only without a status
+  ServerLimits limits;             ///< this and the next three only without a status
   ProcessInfo hosting_process;     ///< that embeds the server, without its label; zero:
                                    ///< none, it is musterd
   std::int32_t hosting_rank = -1;  ///< of the group it was made for; -1: none
+  bool gives_back = false;         ///< it knows CancelTake::gives_back
   std::array<std::uint8_t, 32> auth_nonce{};
   std::array<std::uint8_t, 32> auth_proof{};
 };

@@ -86,7 +86,7 @@ inline constexpr auto operation_table = [] {
       Row<MultiSet, EmptyReply>       (11, "multi_set",      write,     executed, at_once, keeps),
       Row<List, ListReply>            (12, "list",           read,      none,     at_once, reads),
       Row<Touch, EmptyReply>          (13, "touch",          write,     executed, at_once, keeps),
-      Row<CancelTake, EmptyReply>     (14, "cancel_take",    write,     executed, at_once, frees),
+      Row<CancelTake, CancelTakeReply>(14, "cancel_take",    write,     executed, at_once, frees),
       // Membership of groups.
       Row<Join, FormedReply>          (32, "join",           join,      executed, later,   keeps),
       Row<Leave, EmptyReply>          (33, "leave",          join,      executed, at_once, frees),

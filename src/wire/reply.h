@@ -126,6 +126,13 @@ void fields(auto& codec, Is<MemberEntry> auto& m) {
   codec("info", m.info);
 }
 
+struct CancelTakeReply {
+  bool given_back = false;  ///< what the request had taken; its answer is `cancelled` now
+};
+void fields(auto& codec, Is<CancelTakeReply> auto& m) {
+  codec.further(1, "given_back", m.given_back);
+}
+
 struct MembersReply {
   std::vector<MemberEntry> members;
   /// Of the first of them, which are the epoch's members: their ranks in the epoch that has

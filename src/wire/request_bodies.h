@@ -150,8 +150,12 @@ void fields(auto& codec, Is<Touch> auto& m) {
 
 struct CancelTake {
   std::uint64_t request = 0;  ///< the id of a Take or a QueuePop of the same session
+  bool gives_back = false;    ///< what it has taken, unless its answer was acknowledged
 };
-void fields(auto& codec, Is<CancelTake> auto& m) { codec("request", m.request); }
+void fields(auto& codec, Is<CancelTake> auto& m) {
+  codec("request", m.request);
+  codec.further(1, "gives_back", m.gives_back);
+}
 
 struct Join {
   std::string_view group;

@@ -11,17 +11,18 @@
 
 namespace muster::golden {
 
-const std::array<Again, 20> replies_again = {
-    reply_again<wire::EmptyReply>,    reply_again<wire::AppliedReply>,
-    reply_again<wire::ValueReply>,    reply_again<wire::NumberReply>,
-    reply_again<wire::PresenceReply>, reply_again<wire::ValuesReply>,
-    reply_again<wire::ListReply>,     reply_again<wire::FormedReply>,
-    reply_again<wire::MembersReply>,  reply_again<wire::RoundReply>,
-    reply_again<wire::ReceiveReply>,  reply_again<wire::RecoverReply>,
-    reply_again<wire::StatusReply>,   reply_again<wire::SessionsReply>,
-    reply_again<wire::GroupsReply>,   reply_again<wire::InspectGroupReply>,
-    reply_again<wire::WaitersReply>,  reply_again<wire::NameSpacesReply>,
-    reply_again<wire::HistoryReply>,  reply_again<wire::SettingsReply>,
+const std::array<Again, 21> replies_again = {
+    reply_again<wire::EmptyReply>,      reply_again<wire::AppliedReply>,
+    reply_again<wire::ValueReply>,      reply_again<wire::NumberReply>,
+    reply_again<wire::PresenceReply>,   reply_again<wire::ValuesReply>,
+    reply_again<wire::ListReply>,       reply_again<wire::FormedReply>,
+    reply_again<wire::MembersReply>,    reply_again<wire::RoundReply>,
+    reply_again<wire::ReceiveReply>,    reply_again<wire::RecoverReply>,
+    reply_again<wire::StatusReply>,     reply_again<wire::SessionsReply>,
+    reply_again<wire::GroupsReply>,     reply_again<wire::InspectGroupReply>,
+    reply_again<wire::WaitersReply>,    reply_again<wire::NameSpacesReply>,
+    reply_again<wire::HistoryReply>,    reply_again<wire::SettingsReply>,
+    reply_again<wire::CancelTakeReply>,
 };
 Result<wire::Frame> whole_frame(std::string_view bytes) {
   Result<std::optional<wire::Frame>> cut = wire::cut_frame(bytes, 1U << 20);

@@ -47,7 +47,7 @@ Result<std::string> reply_again(std::string_view bytes) {
 using Again = Result<std::string> (*)(std::string_view bytes);
 
 /// One per kind of reply.
-extern const std::array<Again, 20> replies_again;
+extern const std::array<Again, 21> replies_again;
 
 /// What a client sends in frames of that type; null: nothing.
 Again again_from_client(const wire::FrameHeader& header);

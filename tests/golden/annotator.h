@@ -43,6 +43,13 @@ class Annotator {
     append(field);
   }
 
+  void further(std::uint8_t tag, std::string_view name, bool flag) {
+    if (!flag) return;
+    number("tag of " + std::string(name), tag, 1);
+    number("length", 1, 4);
+    number(std::string(name), 1, 1);
+  }
+
   /// All that another one has written.
   void append(const Annotator& other);
   /// `count` bytes, little-endian.

@@ -87,7 +87,8 @@ void annotate_terms(Annotator& at, const wire::ServerHello& hello) {
   at.number("hosting_process.host length", hello.hosting_process.host.size(), 1);
   at.raw("hosting_process.host", padded(hello.hosting_process.host, 64));
   at.note("cached_result_bytes_max", limits.cached_result_bytes_max);
-  at.raw("reserved", padded("", 3));
+  at.number("gives_back", hello.gives_back ? 1 : 0, 1);
+  at.raw("reserved", padded("", 2));
 }
 
 Sample server_sample(std::string name, std::string about, const wire::ServerHello& hello) {

@@ -122,6 +122,8 @@ std::vector<Sample> reply_samples() {
       reply_sample("reply_empty",
                    "Done: multi_set, touch, wait, leave, report_dead, a cancellation.",
                    wire::EmptyReply{}),
+      reply_sample("reply_cancel_take", "What a take had taken was given back.",
+                   wire::CancelTakeReply{true}),
       reply_sample("reply_applied", "A set or compare_set took effect.",
                    wire::AppliedReply{true, std::nullopt}),
       reply_sample("reply_not_applied", "A compare_set found another value.",

@@ -37,6 +37,9 @@ std::vector<Sample> store_request_samples() {
       wire::QueuePop{"jobs"});
   add("request_queue_length", "Asks how many items a key's queue has.", wire::QueueLength{"jobs"});
   add("request_cancel_take", "Takes back a take, which waits as request 41.", wire::CancelTake{41});
+  add("request_cancel_take_gives_back", "Gives back what request 41 has taken, or ends it.",
+      wire::CancelTake{41, true});
+  samples.back().cut_may_decode = true;
   add("request_status", "Asks for the server's state.", wire::Status{});
   return samples;
 }

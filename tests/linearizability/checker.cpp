@@ -13,32 +13,59 @@ using Value = std::optional<std::string>;
 
 std::string text_of(const Value& value) { return value ? *value : "nothing"; }
 
+struct State {
+  Value value;
+  /// What a take without an answer has removed, and the server may give back: until a newer value.
+  Value taken;
+
+  friend auto operator<=>(const State&, const State&) = default;
+};
+
 /// Lets the operation take place. False: it cannot have been answered so.
-bool step(const Operation& operation, Value& value) {
+bool step(const Operation& operation, State& state) {
   const bool is_known = operation.is_known;
+  Value& value = state.value;
   switch (operation.kind) {
     case Kind::get: return !is_known || operation.found == value;
-    case Kind::set: value = operation.argument; return true;
+    case Kind::set: value = operation.argument; break;
     case Kind::take: {
       const Value taken = std::exchange(value, std::nullopt);
+      if (!is_known && taken) state.taken = taken;
       return !is_known || operation.found == taken;
     }
+    case Kind::give_back:
+      if (!value) value = std::exchange(state.taken, std::nullopt);
+      return true;
     case Kind::remove: {
       const bool was_there = std::exchange(value, std::nullopt).has_value();
       return !is_known || operation.is_applied == was_there;
     }
     case Kind::add:
       value = std::to_string((value ? std::stoll(*value) : 0) + std::stoll(operation.argument));
-      return !is_known || operation.found == value;
+      if (is_known && operation.found != value) return false;
+      break;
     case Kind::compare_set: {
       const bool is_applied = operation.expected == value;
       const bool is_right = !is_known || (operation.is_applied == is_applied &&
                                           (is_applied || operation.found == value));
-      if (is_applied) value = operation.argument;
-      return is_right;
+      if (!is_right || !is_applied) return is_right;
+      value = operation.argument;
+      break;
     }
   }
-  return false;
+  state.taken.reset();
+  return true;
+}
+
+/// With what the server may do by itself: give back what a take without an answer has removed.
+History with_returns(const History& history) {
+  History all = history;
+  for (const Operation& operation : history) {
+    if (operation.is_known || operation.kind != Kind::take) continue;
+    all.push_back(operation);
+    all.back().kind = Kind::give_back;
+  }
+  return all;
 }
 
 /// A call or an answer, in the order of time.
@@ -63,34 +90,34 @@ class Search {
     Moments::iterator call;
     Moments::iterator behind_call;
     Moments::iterator behind_answer;
-    Value before;
+    State before;
   };
 
   bool take(Moments::iterator call);
   Moments::iterator take_back();
 
-  const History& history_;
+  const History history_;
   Moments moments_;
   Moments aside_;  ///< of the calls that took place
   std::vector<bool> done_;
   std::size_t known_left_ = 0;
-  Value value_;
+  State state_;
   std::vector<Taken> taken_;
-  std::set<std::pair<std::vector<bool>, Value>> seen_;
+  std::set<std::pair<std::vector<bool>, State>> seen_;
 };
 
-Search::Search(const History& history) : history_(history), done_(history.size()) {
-  for (std::size_t index = 0; index < history.size(); ++index) {
-    moments_.push_back({index, true, history[index].called_ns, {}});
-    if (!history[index].is_known) continue;
-    moments_.push_back({index, false, history[index].answered_ns, {}});
+Search::Search(const History& history) : history_(with_returns(history)), done_(history_.size()) {
+  for (std::size_t index = 0; index < history_.size(); ++index) {
+    moments_.push_back({index, true, history_[index].called_ns, {}});
+    if (!history_[index].is_known) continue;
+    moments_.push_back({index, false, history_[index].answered_ns, {}});
     ++known_left_;
   }
   // Of one instant a call comes first: whoever was answered then may have been beside it.
   moments_.sort([](const Moment& a, const Moment& b) {
     return std::pair(a.at_ns, !a.is_call) < std::pair(b.at_ns, !b.is_call);
   });
-  std::vector<Moments::iterator> calls(history.size());
+  std::vector<Moments::iterator> calls(history_.size());
   for (auto moment = moments_.begin(); moment != moments_.end(); ++moment) {
     if (moment->is_call) {
       calls[moment->operation] = moment;
@@ -103,14 +130,14 @@ Search::Search(const History& history) : history_(history), done_(history.size()
 
 /// False: it cannot have taken place next, or that was tried before.
 bool Search::take(Moments::iterator call) {
-  Value value = value_;
-  if (!step(history_[call->operation], value)) return false;
+  State state = state_;
+  if (!step(history_[call->operation], state)) return false;
   done_[call->operation] = true;
-  if (!seen_.emplace(done_, value).second) {
+  if (!seen_.emplace(done_, state).second) {
     done_[call->operation] = false;
     return false;
   }
-  Taken taken{call, std::next(call), moments_.end(), std::exchange(value_, std::move(value))};
+  Taken taken{call, std::next(call), moments_.end(), std::exchange(state_, std::move(state))};
   aside_.splice(aside_.end(), moments_, call);
   if (history_[call->operation].is_known) {
     taken.behind_answer = std::next(call->answer);
@@ -134,7 +161,7 @@ Moments::iterator Search::take_back() {
   }
   moments_.splice(taken.behind_call, aside_, taken.call);
   done_[taken.call->operation] = false;
-  value_ = std::move(taken.before);
+  state_ = std::move(taken.before);
   return std::next(taken.call);
 }
 
@@ -166,6 +193,7 @@ std::string to_string(const Operation& operation) {
       call = "compare_set " + text_of(operation.expected) + " to " + operation.argument;
       break;
     case Kind::take: call = "take"; break;
+    case Kind::give_back: call = "give back"; break;
     case Kind::remove: call = "remove"; break;
   }
   const std::string answer = operation.is_known ? std::to_string(operation.answered_ns) +

@@ -104,6 +104,18 @@ TEST_CASE("a call without an answer took place once, later, or never") {
   CHECK_FALSE(is_linearizable({add(0, -1, ""), add(1, 2, "1"), get(3, 4, "3")}));
 }
 
+TEST_CASE(
+    "what a take without an answer has removed may be there again, but not over a new value") {
+  const Operation unanswered = take(2, -1, {});
+  CHECK(is_linearizable({set(0, 1, "1"), unanswered, get(3, 4, {}), get(5, 6, "1")}));
+  CHECK(is_linearizable({set(0, 1, "1"), unanswered, get(3, 4, {}), take(5, 6, "1")}));
+  CHECK_FALSE(is_linearizable(
+      {set(0, 1, "1"), unanswered, get(3, 4, {}), take(5, 6, "1"), get(7, 8, "1")}));
+  CHECK_FALSE(is_linearizable({set(0, 1, "1"), unanswered, get(3, 4, {}), set(5, 6, "2"),
+                               take(7, 8, "2"), get(9, 10, "1")}));
+  CHECK_FALSE(is_linearizable({set(0, 1, "1"), take(2, 3, "1"), get(4, 5, "1")}));
+}
+
 TEST_CASE("before it was called nothing takes place") {
   CHECK_FALSE(is_linearizable({get(0, 1, "1"), set(2, 3, "1")}));
   CHECK_FALSE(is_linearizable({get(0, 1, "1"), set(2, -1, "1")}));

@@ -8,7 +8,8 @@
 namespace muster::linear {
 
 /// What the operations do to one key, whose value is absent or decimal text.
-enum class Kind : std::uint8_t { get, set, add, compare_set, take, remove };
+/// The server gives back, which only the checker puts into a history.
+enum class Kind : std::uint8_t { get, set, add, compare_set, take, give_back, remove };
 
 /// One call of one client, and what came of it.
 struct Operation {

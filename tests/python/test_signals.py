@@ -61,6 +61,7 @@ def test_what_a_call_has_given_although_ctrl_c_came_is_told(process: Start, addr
             other.set("k", b"v")
             for _ in range(20):  # meanwhile the answer has come
                 other.status()
+            other.set("k", b"newer")  # so it cannot be given back
         def handler(number, frame):
             giver = threading.Thread(target=give)
             giver.start()

@@ -24,6 +24,8 @@ wire::ResumeToken script_token();
 /// What the imagined server says, as bytes. `asked` is the request that a reply is for.
 std::string hello_bytes(Arguments& arguments, Processes& processes, std::uint16_t status);
 std::string reply_bytes(const Asked& asked, std::uint64_t id, Arguments& arguments);
+/// To a cancel_take.
+std::string cancel_reply_bytes(std::uint64_t id, Arguments& arguments);
 std::string error_bytes(std::uint64_t id, Arguments& arguments);
 std::string event_bytes(Arguments& arguments);
 

@@ -47,7 +47,8 @@ std::string reply_body(const Asked& asked, Arguments& arguments) {
   switch (wire::operation_of(body)) {
     case wire::operation<wire::Set>: return body_of(wire::AppliedReply{true, {}});
     case wire::operation<wire::Get>:
-    case wire::operation<wire::Take>: return body_of(wire::ValueReply{value});
+    case wire::operation<wire::Take>:
+    case wire::operation<wire::QueuePop>: return body_of(wire::ValueReply{value});
     case wire::operation<wire::Add>:
     case wire::operation<wire::Append>:
     case wire::operation<wire::Remove>:
@@ -136,6 +137,7 @@ std::string hello_bytes(Arguments& arguments, Processes& processes, std::uint16_
   hello.limits = options.limits;
   hello.hosting_process = options.host.process;
   hello.hosting_rank = options.host.rank;
+  hello.gives_back = arguments.flag("gives_back");
   std::string bytes;
   wire::append_server_hello(bytes, hello);
   return bytes;
@@ -143,6 +145,11 @@ std::string hello_bytes(Arguments& arguments, Processes& processes, std::uint16_
 
 std::string reply_bytes(const Asked& asked, std::uint64_t id, Arguments& arguments) {
   return frame_of(header_of(wire::FrameType::reply, 0, id), reply_body(asked, arguments));
+}
+
+std::string cancel_reply_bytes(std::uint64_t id, Arguments& arguments) {
+  const wire::CancelTakeReply reply{arguments.flag("given_back")};
+  return frame_of(header_of(wire::FrameType::reply, 0, id), body_of(reply));
 }
 
 std::string error_bytes(std::uint64_t id, Arguments& arguments) {

@@ -168,6 +168,10 @@ void tell_fields(Line& line, const wire::StatusReply& reply) {
   }
 }
 
+void tell_cancelled(Line& line, std::string_view body) {
+  if (decoded<wire::CancelTakeReply>(body).given_back) line.with("given_back", "yes");
+}
+
 /// Words and fields of a reply that succeeded.
 void tell_success(Line& line, const Asked& asked, std::string_view body, Client& client,
                   const Processes& processes) {
@@ -235,6 +239,7 @@ void tell_success(Line& line, const Asked& asked, std::string_view body, Client&
     case wire::operation<wire::GetSettings>:
     case wire::operation<wire::SetSetting>:
       return tell_settings(line, decoded<wire::SettingsReply>(body));
+    case wire::operation<wire::CancelTake>: return tell_cancelled(line, body);
     default: decoded<wire::EmptyReply>(body);
   }
 }

@@ -188,7 +188,8 @@ wire::RequestBody cancel(Making& making) {
 }
 
 wire::RequestBody cancel_take(Making& making) {
-  return wire::CancelTake{making.client.request_id(making.arguments.next("a request"))};
+  const auto request = making.client.request_id(making.arguments.next("a request"));
+  return wire::CancelTake{request, making.arguments.flag("gives_back")};
 }
 
 wire::RequestBody cancel_regroup(Making& making) {

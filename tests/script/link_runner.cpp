@@ -32,7 +32,7 @@ auto cancellation_of(const wire::RequestBody& body) {
   } else if (const auto* regroup = std::get_if<wire::Regroup>(&body)) {
     cancellation = wire::CancelRegroup{regroup->epoch, regroup->attempt};
   } else if (std::holds_alternative<wire::Take>(body)) {
-    cancellation = wire::CancelTake{};
+    cancellation = wire::CancelTake{0, true};
   }
   return cancellation;
 }
@@ -94,6 +94,11 @@ void LinkRunner::run_application_step(const std::string& verb, Arguments& argume
     client_.current_group = "g";
   } else if (verb == "cancel") {
     cancel(arguments);
+  } else if (verb == "accept") {
+    const auto id = static_cast<std::uint64_t>(number_of(arguments.next("a call")));
+    link_->conclude(id, client::protocol::Verdict::accepted);
+  } else if (verb == "give_back") {
+    give_back(static_cast<std::uint64_t>(number_of(arguments.next("a call"))));
   } else if (verb == "watch") {
     watch(static_cast<std::uint64_t>(number_of(arguments.next("an epoch"))));
   } else if (verb == "incarnation") {
@@ -135,6 +140,9 @@ void LinkRunner::submit(std::unique_ptr<Asked> asked, std::int64_t chained) {
   ticket.serial = link_->next_serial();
   ticket.cancellation = cancellation_of(request.body);
   ticket.is_lasting = is_lasting_;
+  if (std::holds_alternative<wire::Take>(request.body)) {
+    ticket.receipt = client::protocol::Receipt::by_caller;
+  }
   ticket.done = [waiting = made.get()](client::Outcome&& outcome) {
     waiting->runner->ended(*waiting, std::move(outcome));
   };
@@ -149,9 +157,27 @@ void LinkRunner::ended(Made& made, client::Outcome&& outcome) {
   lines_.back() =
       completion_line(made.id, *made.asked, outcome.reply, outcome.fate, client_, processes_);
   lines_.back().at = at;
-  const std::unique_ptr<Made> over = std::move(made_[made.id]);
+  std::unique_ptr<Made> over = std::move(made_[made.id]);
   made_.erase(over->id);
+  if (outcome.call != 0) {
+    lines_.back().with("kept", "yes");
+    over->value = *std::move(outcome.reply);
+    kept_[outcome.call] = std::move(over);
+    return;
+  }
   if (over->chained > 0) submit(std::move(over->asked), over->chained - 1);
+}
+
+/// Of a take whose value has come.
+void LinkRunner::give_back(std::uint64_t id) {
+  std::unique_ptr<Made> made = std::move(kept_.at(id));
+  client::Ticket ticket;
+  ticket.done = [waiting = made.get()](client::Outcome&& outcome) {
+    waiting->runner->ended(*waiting, std::move(outcome));
+  };
+  std::string value = std::move(made->value);
+  made_[id] = std::move(made);
+  link_->give_back(id, std::move(value), std::move(ticket));
 }
 
 /// Tells what those who watch an epoch hear.
@@ -228,6 +254,9 @@ void LinkRunner::run_server_step(const std::string& verb, Arguments& arguments) 
     const auto found = made_.find(id);
     if (found == made_.end()) throw ScriptError("no such call");
     receive(reply_bytes(*found->second->asked, id, arguments));
+  } else if (verb == "cancel_reply") {
+    const auto id = static_cast<std::uint64_t>(number_of(arguments.next("a call")));
+    receive(cancel_reply_bytes(id, arguments));
   } else if (verb == "error") {
     const auto id = static_cast<std::uint64_t>(number_of(arguments.next("a call")));
     receive(error_bytes(id, arguments));

@@ -32,6 +32,7 @@ class LinkRunner : public Runner, public LinkWorldObserver {
     std::unique_ptr<Asked> asked;
     protocol::CallId id = 0;
     std::int64_t chained = 0;  ///< as many follow, each when the one before is over
+    std::string value;         ///< that a take has brought
   };
   enum class Server { in_script, lives, hangs };
   class Watcher;
@@ -43,6 +44,7 @@ class LinkRunner : public Runner, public LinkWorldObserver {
   void call(Arguments& arguments);
   void submit(std::unique_ptr<Asked> asked, std::int64_t chained);
   void ended(Made& made, client::Outcome&& outcome);
+  void give_back(std::uint64_t id);
   void cancel(Arguments& arguments);
   void watch(std::uint64_t epoch);
   void receive(const std::string& bytes);
@@ -60,6 +62,7 @@ class LinkRunner : public Runner, public LinkWorldObserver {
   Client client_;  ///< makes the requests
   Processes processes_;
   std::map<protocol::CallId, std::unique_ptr<Made>> made_;
+  std::map<protocol::CallId, std::unique_ptr<Made>> kept_;  ///< takes that have brought a value
   std::map<protocol::CallId, client::Link::Submitted> submitted_;
   std::vector<std::shared_ptr<Watcher>> watchers_;
   std::map<int, std::string> streams_;  ///< what has arrived of a frame that is not whole

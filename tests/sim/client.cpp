@@ -45,20 +45,26 @@ void Client::open() {
   carry_out_all();
 }
 
-protocol::CallId Client::call(const wire::RequestBody& body, Duration timeout, Done done) {
+protocol::CallId Client::call(const wire::RequestBody& body, Duration timeout, Done done,
+                              protocol::Receipt receipt) {
   const bool forms =
       std::holds_alternative<wire::Join>(body) || std::holds_alternative<wire::Regroup>(body);
-  const auto receipt = forms ? protocol::Receipt::by_caller : protocol::Receipt::at_once;
+  if (forms) receipt = protocol::Receipt::by_caller;
   const auto id = protocol_.submit(body, timeout, now(), 0, receipt);
   const Duration slack = protocol_.session().server().limits.slack;
-  pending_.emplace(id, Pending{std::move(done), now() + timeout + slack});
+  pending_.emplace(id, Pending{std::move(done), now() + timeout + slack, forms});
   carry_out_all();
   return id;
 }
 
 void Client::call_lasting(const wire::RequestBody& body, Done done) {
   const auto id = protocol_.submit_lasting(body, now());
-  pending_.emplace(id, Pending{std::move(done), base::far_future - base::timeout_max});
+  pending_.emplace(id, Pending{std::move(done), base::far_future - base::timeout_max, false});
+  carry_out_all();
+}
+
+void Client::conclude(protocol::CallId call, protocol::Verdict verdict) {
+  protocol_.conclude(call, verdict, now());
   carry_out_all();
 }
 
@@ -226,9 +232,11 @@ void Client::carry_out(const protocol::Complete& effect) {
   if (now() > latest + Duration(2)) {  // what the rounding of two clocks comes to
     violated("a call took longer than its deadline and the slack");
   }
+  held_ = effect.is_held ? effect.call : 0;
   is_refused_ = false;
   found.mapped().done(effect.reply, effect.fate);
-  if (!effect.is_held) return;
+  held_ = 0;
+  if (!effect.is_held || !found.mapped().forms) return;
   using Verdict = protocol::Verdict;
   protocol_.conclude(effect.call, is_refused_ ? Verdict::refused : Verdict::accepted, now());
 }

@@ -38,9 +38,14 @@ class Client {
   Client& operator=(const Client&) = delete;
 
   void open();
-  protocol::CallId call(const wire::RequestBody& body, Duration timeout, Done done);
+  /// The receipt of a join or a regroup is concluded after `done`, see `refuse_answer`.
+  protocol::CallId call(const wire::RequestBody& body, Duration timeout, Done done,
+                        protocol::Receipt receipt = protocol::Receipt::at_once);
   /// One that ends with its answer or the session, and nothing else.
   void call_lasting(const wire::RequestBody& body, Done done);
+  /// While `Done` of a take or a pop runs: the call, if its receipt is to be concluded; else 0.
+  protocol::CallId held() const { return held_; }
+  void conclude(protocol::CallId call, protocol::Verdict verdict);
   void cancel(protocol::CallId call);
   /// In the `done` of a join or a regroup: its caller has no use for the answer.
   void refuse_answer() { is_refused_ = true; }
@@ -80,7 +85,10 @@ class Client {
   struct Pending {
     Done done;
     Instant latest{};
+    bool forms = false;  ///< it is a join or a regroup
   };
+
+  protocol::CallId held_ = 0;
 
   Instant now() const { return clock_.shows(scheduler_.now()); }
   void apply(const protocol::Input& input);

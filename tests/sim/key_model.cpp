@@ -120,9 +120,14 @@ void KeyModel::take_failed(const Key& key, bool in_doubt) {
   if (in_doubt) ++item.takes_in_doubt;
 }
 
+void KeyModel::given_back(const Key& key, bool in_doubt) {
+  take_failed(key, in_doubt);
+  ++items_[key].given_back;
+}
+
 KeyModel::Seen KeyModel::look_begins(const Key& key) {
   const Item& item = items_[key];
-  return {item.set_confirmed, item.taken > 0};
+  return {item.set_confirmed, item.taken > 0, item.given_back};
 }
 
 void KeyModel::item_seen(const Key& key, Seen before, bool present) {
@@ -137,7 +142,8 @@ bool KeyModel::is_surely_there(const Key& key, Seen before) const {
   const auto found = items_.find(key);
   if (found == items_.end() || !before.is_set) return false;
   const Item& item = found->second;
-  return item.taken + item.takes_in_doubt + item.takes_pending == 0;
+  return item.taken + item.takes_in_doubt + item.takes_pending == 0 &&
+         item.given_back == before.given_back;
 }
 
 std::map<KeyModel::Key, std::int64_t> KeyModel::counters() const {

@@ -55,10 +55,13 @@ class KeyModel {
   void take_begins(const Key& key);
   void taken(const Key& key, const std::string& value);
   void take_failed(const Key& key, bool in_doubt);
+  /// It was taken, and is there again.
+  void given_back(const Key& key, bool in_doubt);
   /// What is known when somebody begins to look.
   struct Seen {
     bool is_set = false;
     bool is_taken = false;
+    int given_back = 0;
   };
   Seen look_begins(const Key& key);
   void item_seen(const Key& key, Seen before, bool present);
@@ -99,6 +102,7 @@ class KeyModel {
     int taken = 0;
     int takes_in_doubt = 0;
     int takes_pending = 0;
+    int given_back = 0;  ///< so often, as far as is known
   };
 
   void problem(const Key& key, const std::string& what);

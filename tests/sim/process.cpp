@@ -136,7 +136,8 @@ void Process::say_goodbye() {
   has_closed_ = true;
 }
 
-std::uint64_t Process::ask(Ask ask, const wire::RequestBody& body, Use use) {
+std::uint64_t Process::ask(Ask ask, const wire::RequestBody& body, Use use,
+                           protocol::Receipt receipt) {
   ask.client = number();
   ask.operation = wire::operation_of(body);
   ask.incarnation = client_.incarnation();
@@ -154,7 +155,8 @@ std::uint64_t Process::ask(Ask ask, const wire::RequestBody& body, Use use) {
         calls_.erase(number);
         town_.oracle.ended(number, reply ? nullptr : &reply.error(), fate, client_.incarnation());
         use(reply, fate);
-      });
+      },
+      receipt);
   if (town_.oracle.is_pending(number)) calls_[number] = call;
   return number;
 }

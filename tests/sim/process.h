@@ -68,7 +68,8 @@ class Process {
   Town& town() { return town_; }
 
   /// A call of the application, told to the oracle. Returns its number there.
-  std::uint64_t ask(Ask ask, const wire::RequestBody& body, Use use);
+  std::uint64_t ask(Ask ask, const wire::RequestBody& body, Use use,
+                    protocol::Receipt receipt = protocol::Receipt::at_once);
   /// What a handle does as it is destroyed. Nobody waits for it.
   void leave(std::uint64_t epoch, std::function<void(bool is_done)> then);
   void cancel(std::uint64_t number);

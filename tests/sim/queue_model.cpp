@@ -45,10 +45,13 @@ void QueueModel::popped(const Key& key, Tick begun, const std::string& text) {
   if (item.refused) problem(key, "an item that was refused: " + text);
   if (item.popped != 0) problem(key, "an item is popped twice: " + text);
   item.popped = ++tick_;
+  item.asked = begun;
   if (item.pushed == 0) return;
+  // Of one that was given back, or may have been, only while it was there again.
   const bool is_late = std::any_of(queue.items.begin(), queue.items.end(), [&](const auto& each) {
     const Item& later = each.second;
-    return later.begun > item.pushed && later.popped != 0 && later.popped < begun;
+    return later.begun > item.pushed && later.popped != 0 && later.popped < begun &&
+           later.popped < queue.first_doubt && (item.back == 0 || later.asked > item.back);
   });
   if (is_late) problem(key, "an item is popped behind one that was pushed later: " + text);
 }
@@ -58,15 +61,32 @@ void QueueModel::popped_nothing(const Key& key, Tick begun) {
   --queue.pops_pending;
   const auto left = std::count_if(queue.items.begin(), queue.items.end(), [&](const auto& each) {
     const Item& item = each.second;
-    return item.pushed != 0 && item.pushed < begun && item.popped == 0;
+    return item.pushed != 0 && item.pushed < begun && item.back < begun && item.popped == 0;
   });
   if (left > queue.pops_pending + queue.pops_in_doubt) problem(key, "a pop misses what is there");
 }
 
-void QueueModel::pop_failed(const Key& key, bool in_doubt) {
+void QueueModel::pop_failed(const Key& key, Tick begun, bool in_doubt) {
+  Queue& queue = queues_[key];
+  --queue.pops_pending;
+  if (!in_doubt) return;
+  ++queue.pops_in_doubt;
+  queue.first_doubt = std::min(queue.first_doubt, begun);
+}
+
+void QueueModel::may_come_back(const Key& key, const std::string& text) {
+  const auto found = queues_[key].items.find(text);
+  if (found == queues_[key].items.end()) return problem(key, "nobody pushed it: " + text);
+  if (found->second.popped != 0) problem(key, "an item is popped twice: " + text);
+  found->second.back = unknown;
+}
+
+/// Another one may have popped it since.
+void QueueModel::given_back(const Key& key, const std::string& text, bool in_doubt) {
   Queue& queue = queues_[key];
   --queue.pops_pending;
   if (in_doubt) ++queue.pops_in_doubt;
+  if (!in_doubt) queue.items[text].back = ++tick_;
 }
 
 QueueModel::Seen QueueModel::look_begins(const Key& key) const {

@@ -27,7 +27,12 @@ class QueueModel {
   void popped(const Key& key, Tick begun, const std::string& item);
   /// It found nothing, until its time was up.
   void popped_nothing(const Key& key, Tick begun);
-  void pop_failed(const Key& key, bool in_doubt);
+  /// In doubt: it may have popped any item since it began, which is there again sooner or later.
+  void pop_failed(const Key& key, Tick begun, bool in_doubt);
+  /// It was popped, and may be there again from now on.
+  void may_come_back(const Key& key, const std::string& item);
+  /// It is there again; in doubt: sooner or later, or never.
+  void given_back(const Key& key, const std::string& item, bool in_doubt);
   /// What is known when somebody begins to ask how many there are: as many at least are in it, or
   /// have been popped meanwhile.
   struct Seen {
@@ -40,10 +45,14 @@ class QueueModel {
   std::set<Key> queues() const;
 
  private:
+  static constexpr Tick unknown = ~Tick{0};
+
   struct Item {
     Tick begun = 0;
     Tick pushed = 0;  ///< 0: not, as far as anybody knows
     Tick popped = 0;  ///< 0: by nobody who knows it
+    Tick asked = 0;   ///< the pop that got it began
+    Tick back = 0;    ///< it was given back, and surely there from then on; 0: it was not
     bool refused = false;
   };
   struct Queue {
@@ -53,6 +62,7 @@ class QueueModel {
     std::int64_t may_be_pushed = 0;  ///< with those in doubt
     std::int64_t pops_pending = 0;
     std::int64_t pops_in_doubt = 0;
+    Tick first_doubt = unknown;  ///< when the first pop began that is in doubt
   };
 
   void problem(const Key& key, const std::string& what) const;

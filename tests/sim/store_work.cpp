@@ -87,6 +87,46 @@ std::uint64_t StoreWork::ask(const std::string& what, const wire::RequestBody& b
   return process_.ask(std::move(about), body, std::move(use));
 }
 
+std::uint64_t StoreWork::ask_to_take(const std::string& what, const wire::RequestBody& body,
+                                     Duration timeout, Process::Use use) {
+  Ask about;
+  about.what = what;
+  about.timeout = timeout;
+  return process_.ask(std::move(about), body, std::move(use), protocol::Receipt::by_caller);
+}
+
+/// A value has come. Most processes have it at once, some later, and some do not want it any more.
+void StoreWork::settle_taken(const Settled& settled) {
+  const protocol::CallId call = process_.client().held();
+  if (call == 0) return settled(Fortune::received);  // it was acknowledged when it came
+  const auto has_it = [this, call, settled] {
+    process_.client().conclude(call, protocol::Verdict::accepted);
+    settled(Fortune::received);
+  };
+  if (!random().one_in(3)) return has_it();
+  settled(Fortune::delayed);
+  const auto choice = random().below(4);
+  process_.later(random().between(Duration(1), 500ms), [this, call, choice, has_it, settled] {
+    if (choice == 0) return has_it();
+    if (choice > 1) return give_back(call, settled);
+    process_.client().conclude(call, protocol::Verdict::refused);
+    settled(Fortune::in_doubt);
+  });
+}
+
+/// It is there again when the server says so.
+void StoreWork::give_back(protocol::CallId call, const Settled& settled) {
+  ask("give back", wire::CancelTake{call, true}, 2s,
+      [this, call, settled](const Reply& reply, Fate fate) {
+        const bool is_given_back = reply && body_of<wire::CancelTakeReply>(*reply).given_back;
+        const bool is_in_doubt = !reply && fate == Fate::in_doubt;
+        process_.client().conclude(
+            call, is_in_doubt ? protocol::Verdict::refused : protocol::Verdict::accepted);
+        if (is_given_back) return settled(Fortune::given_back);
+        settled(is_in_doubt ? Fortune::in_doubt : Fortune::received);
+      });
+}
+
 void StoreWork::cancel_perhaps(std::uint64_t call) {
   if (!random().one_in(6)) return;
   process_.later(random().between(Duration(1), 500ms), [this, call] { process_.cancel(call); });
@@ -171,11 +211,16 @@ void StoreWork::put_item() {
 void StoreWork::take_item() {
   const Key at = key("item/" + std::to_string(town().uses + random().below(20) - 10));
   keys().take_begins(at);
-  const std::uint64_t call = ask("take " + at.second, wire::Take{at.second}, patience(),
-                                 [this, at](const Reply& reply, Fate fate) {
-                                   if (reply) return keys().taken(at, value_in(reply));
-                                   keys().take_failed(at, fate == Fate::in_doubt);
-                                 });
+  const std::uint64_t call =
+      ask_to_take("take " + at.second, wire::Take{at.second}, patience(),
+                  [this, at](const Reply& reply, Fate fate) {
+                    if (!reply) return keys().take_failed(at, fate == Fate::in_doubt);
+                    settle_taken([this, at, value = value_in(reply)](Fortune fortune) {
+                      if (fortune == Fortune::delayed) return;
+                      if (fortune == Fortune::received) return keys().taken(at, value);
+                      keys().given_back(at, fortune == Fortune::in_doubt);
+                    });
+                  });
   cancel_perhaps(call);
   if (!random().one_in(6)) return;
   process_.later(random().between(Duration(1), 2s), [this, call] { process_.take_back(call); });
@@ -195,17 +240,22 @@ void StoreWork::push_item() {
 void StoreWork::pop_item() {
   const Key at = queue();
   const auto begun = queues().pop_begins(at);
-  const std::uint64_t call = ask("queue_pop " + at.second, wire::QueuePop{at.second},
-                                 random().one_in(3) ? Duration(0) : patience(),
-                                 [this, at, begun](const Reply& reply, Fate fate) {
-                                   if (reply) return queues().popped(at, begun, value_in(reply));
-                                   const bool is_decided = fate != Fate::in_doubt;
-                                   const bool is_over =
-                                       is_decided && reply.error().code == ErrorCode::timed_out;
-                                   if (is_absent(reply) || is_over)
-                                     return queues().popped_nothing(at, begun);
-                                   queues().pop_failed(at, !is_decided);
-                                 });
+  const std::uint64_t call =
+      ask_to_take("queue_pop " + at.second, wire::QueuePop{at.second},
+                  random().one_in(3) ? Duration(0) : patience(),
+                  [this, at, begun](const Reply& reply, Fate fate) {
+                    if (!reply) {
+                      const bool is_decided = fate != Fate::in_doubt;
+                      const bool is_over = is_decided && reply.error().code == ErrorCode::timed_out;
+                      if (is_absent(reply) || is_over) return queues().popped_nothing(at, begun);
+                      return queues().pop_failed(at, begun, !is_decided);
+                    }
+                    settle_taken([this, at, begun, item = value_in(reply)](Fortune fortune) {
+                      if (fortune == Fortune::delayed) return queues().may_come_back(at, item);
+                      if (fortune == Fortune::received) return queues().popped(at, begun, item);
+                      queues().given_back(at, item, fortune == Fortune::in_doubt);
+                    });
+                  });
   cancel_perhaps(call);
   if (!random().one_in(6)) return;
   process_.later(random().between(Duration(1), 2s), [this, call] { process_.take_back(call); });

@@ -57,6 +57,14 @@ class StoreWork {
   Key queue() { return key("queue/" + std::to_string(random().below(2))); }
   std::string unique(std::string_view what);
   Duration patience();
+  /// What becomes of a value that was taken: the process has it, or it is given back. Delayed: that
+  /// is decided later.
+  enum class Fortune { delayed, received, given_back, in_doubt };
+  using Settled = std::function<void(Fortune fortune)>;
+  std::uint64_t ask_to_take(const std::string& what, const wire::RequestBody& body,
+                            Duration timeout, Process::Use use);
+  void settle_taken(const Settled& settled);
+  void give_back(protocol::CallId call, const Settled& settled);
   std::uint64_t ask(const std::string& what, const wire::RequestBody& body, Duration timeout,
                     Process::Use use);
   void cancel_perhaps(std::uint64_t call);

@@ -88,19 +88,21 @@ Call begin(const std::shared_ptr<Completions>& completions, std::uint64_t token,
   return begin_call(std::move(handler));
 }
 
-/// Binds a call in both of its forms: `name`, and `name` + "_async", which also takes where its end
-/// is told, and as which token. Their last argument is the timeout.
+/// Binds a call in its blocking form. Its last argument is the timeout.
 ///
 /// Given  the other arguments, as Python gives them (arguments.h)
-template <class... Given, class Handle, class Blocking, class Async>
-void bind_call(py::class_<Handle>& type, const char* name, Blocking blocking, Async async) {
+template <class... Given, class Handle, class Blocking>
+void bind_blocking(py::class_<Handle>& type, const char* name, Blocking blocking) {
   type.def(name, [blocking](const Handle& self, Given... given, Timeout timeout) {
     auto& object = self.object();
     return block([&] { return std::invoke(blocking, object, taken(given)..., taken(timeout)); });
   });
-  using Outcome = decltype(std::invoke(blocking, std::declval<const Handle&>().object(),
-                                       taken(std::declval<Given&>())..., Duration()));
-  using T = typename Outcome::value_type;
+}
+
+/// The same of a call in its callback form, whose result is a T, as `name` + "_async". It also
+/// takes where its end is told, and as which token.
+template <class T, class... Given, class Handle, class Async>
+void bind_async(py::class_<Handle>& type, const char* name, Async async) {
   type.def((std::string(name) + "_async").c_str(),
            [async](const Handle& self, Given... given, Timeout timeout,
                    const std::shared_ptr<Completions>& completions, std::uint64_t token) {
@@ -110,6 +112,15 @@ void bind_call(py::class_<Handle>& type, const char* name, Blocking blocking, As
                                   std::move(handler));
              });
            });
+}
+
+/// A call in both of its forms.
+template <class... Given, class Handle, class Blocking, class Async>
+void bind_call(py::class_<Handle>& type, const char* name, Blocking blocking, Async async) {
+  using Outcome = decltype(std::invoke(blocking, std::declval<const Handle&>().object(),
+                                       taken(std::declval<Given&>())..., Duration()));
+  bind_blocking<Given...>(type, name, blocking);
+  bind_async<typename Outcome::value_type, Given...>(type, name, async);
 }
 
 }  // namespace muster::python

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include <pybind11/pybind11.h>
@@ -11,6 +12,7 @@
 #include "bind.h"
 #include "callbacks.h"
 #include "calls.h"
+#include "muster/detail/taken_value.h"
 #include "muster/inspect.h"
 #include "muster/io_thread.h"
 #include "muster/operate.h"
@@ -76,10 +78,36 @@ py::object limits_of(const StoreHandle& self) {
   return fields;
 }
 
+/// In a loop a task may be cancelled before it runs with the value: then it gives that back.
+template <class Blocking, class Async>
+void bind_taking_call(py::class_<StoreHandle>& type, const char* name, Blocking blocking,
+                      Async async) {
+  bind_blocking<Bytes>(type, name, blocking);
+  bind_async<detail::TakenValue, Bytes>(
+      type, name,
+      [async](Store& store, std::string_view key, Duration timeout,
+              Handler<detail::TakenValue> handler) {
+        return async(&store, key, timeout, std::move(handler));
+      });
+}
+
+void bind_taken(py::module_& module) {
+  using detail::TakenValue;
+  py::class_<TakenValue, std::shared_ptr<TakenValue>>(module, "TakenValue")
+      .def("accept", [](TakenValue& self) { return value_of(self.accept()); })
+      .def("give_back", [](TakenValue& self, const std::shared_ptr<Completions>& completions,
+                           std::uint64_t token) {
+        begin<TakenValue>(completions, token, [&](Handler<TakenValue> handler) {
+          self.give_back(std::move(handler));
+          return Call();
+        });
+      });
+}
+
 void bind_keys(py::class_<StoreHandle>& type) {
   bind_call<Bytes, Bytes, SetChoice>(type, "set", &Store::set, &Store::set_async);
   bind_call<Bytes>(type, "get", &Store::get, &Store::get_async);
-  bind_call<Bytes>(type, "take", &Store::take, &Store::take_async);
+  bind_taking_call(type, "take", &Store::take, &detail::take_async);
   bind_call<Bytes, std::int64_t>(type, "add", &Store::add, &Store::add_async);
   bind_call<Bytes, OptionalBytes, Bytes, WriteChoice>(type, "compare_set", &Store::compare_set,
                                                       &Store::compare_set_async);
@@ -88,7 +116,7 @@ void bind_keys(py::class_<StoreHandle>& type) {
   bind_call<Bytes>(type, "remove", &Store::remove, &Store::remove_async);
   bind_call<Bytes>(type, "exists", &Store::exists, &Store::exists_async);
   bind_call<Bytes, Bytes>(type, "queue_push", &Store::queue_push, &Store::queue_push_async);
-  bind_call<Bytes>(type, "queue_pop", &Store::queue_pop, &Store::queue_pop_async);
+  bind_taking_call(type, "queue_pop", &Store::queue_pop, &detail::queue_pop_async);
   bind_call<Bytes>(type, "queue_length", &Store::queue_length, &Store::queue_length_async);
   bind_call<ManyBytes>(type, "multi_remove", &Store::multi_remove, &Store::multi_remove_async);
   bind_call<ManyBytes>(type, "multi_exists", &Store::multi_exists, &Store::multi_exists_async);
@@ -164,6 +192,7 @@ void bind_store(py::module_& module) {
         if (!thread) throw std::bad_alloc();
         return thread;
       }));
+  bind_taken(module);
   py::class_<StoreHandle> type(module, "Store");
   bind_keys(type);
   bind_session(type);

@@ -11,6 +11,7 @@
 
 #include "errors.h"
 #include "gil.h"
+#include "muster/detail/taken_value.h"
 #include "muster/inspect.h"
 #include "muster/operate.h"
 #include "muster/process_group.h"
@@ -97,6 +98,9 @@ py::object value_of(const WhoAmI& identity);
 py::object value_of(const SettingInfo& setting);
 py::object value_of(const std::vector<SettingInfo>& settings);
 py::object value_of(Store&& store);
+inline py::object value_of(detail::TakenValue&& taken) {
+  return py::cast(shared(std::move(taken)));
+}
 py::object value_of(StatelessProcessGroup&& group);
 py::object value_of(Delivery&& delivery);
 

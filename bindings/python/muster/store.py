@@ -258,7 +258,8 @@ class Store:
         return self._handle.get(key, timeout)
 
     def take(self, key: Key, *, timeout: Timeout = None) -> bytes:
-        """As ``get``, and removes the key. Of several that wait exactly one gets the value."""
+        """As ``get``, and removes the key. Of several that wait exactly one gets the value. When it
+        is interrupted, it gives back a value that has come, unless the key was set again since."""
         return self._handle.take(key, timeout)
 
     def queue_push(self, key: Key, item: Value, *, timeout: Timeout = None) -> int:
@@ -272,6 +273,7 @@ class Store:
     def queue_pop(self, key: Key, *, timeout: Timeout = None) -> bytes:
         """Removes the first item from the queue of ``key`` and returns it. Waits until there is
         one; with a timeout of 0 it does not wait. Of several that wait exactly one gets the item.
+        When it is interrupted, it gives back an item that has come, to its place.
 
         errors  TimedOut, NotFound (a timeout of 0)
         cost    one round trip; nothing is polled

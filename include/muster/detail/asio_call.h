@@ -3,10 +3,12 @@
 // How a call of Muster's in its callback form becomes an asynchronous operation of Asio's. For
 // muster/asio.h and its parts alone.
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <string>
 #include <tuple>
 #include <type_traits>
 #include <utility>
@@ -25,6 +27,7 @@
 
 #include "muster/call.h"
 #include "muster/config.h"
+#include "muster/detail/taken_value.h"
 #include "muster/result.h"
 #include "muster/store_options.h"
 
@@ -98,27 +101,50 @@ class AsioOperations final : public asio::execution_context::service {
   AsioOperation* first_ = nullptr;
 };
 
+/// Whether an operation's slot was emitted before its handler runs; null: it does not matter.
+using AsioCancelled = std::shared_ptr<std::atomic<bool>>;
+
+template <class Target, class Raw, class Finish, class Canceller>
+class AsioCall;
+
 /// The result on its way to a handler of Asio's, run by its executor.
 template <class Target, class Raw, class Finish>
 class AsioCompletion {
  public:
   using allocator_type = asio::associated_allocator_t<Target>;
 
-  AsioCompletion(Target handler, Result<Raw> result, Finish finish)
-      : handler_(std::move(handler)), result_(std::move(result)), finish_(std::move(finish)) {}
+  AsioCompletion(Target handler, Result<Raw> result, Finish finish, AsioCancelled cancelled)
+      : handler_(std::move(handler)),
+        result_(std::move(result)),
+        finish_(std::move(finish)),
+        cancelled_(std::move(cancelled)) {}
 
   allocator_type get_allocator() const noexcept { return asio::get_associated_allocator(handler_); }
 
   void operator()() {
+    if constexpr (std::is_same_v<Raw, TakenValue>) {
+      if (cancelled_ && cancelled_->load() && result_.has_value()) return give_back();
+    }
     auto slot = asio::get_associated_cancellation_slot(handler_);
     if (slot.is_connected()) slot.clear();
     std::move(handler_)(finish_(std::move(result_)));
   }
 
  private:
+  /// Whoever was cancelled, such as one of two that were awaited together, drops the value.
+  void give_back() {
+    using Operation = AsioCall<Target, Raw, Finish, Call>;
+    TakenValue value = *std::move(result_);
+    const auto operation = std::make_shared<Operation>(std::move(handler_), std::move(finish_));
+    operation->prepare(operation, nullptr);
+    value.give_back(
+        [operation](Result<TakenValue> result) { operation->complete(std::move(result)); });
+  }
+
   Target handler_;
   Result<Raw> result_;
   Finish finish_;
+  AsioCancelled cancelled_;
 };
 
 /// Keeps an executor's context at work. A handler without an executor of its own has none.
@@ -172,13 +198,15 @@ class AsioCall final : public AsioOperation {
   }
 
   /// Before anything can complete it.
-  void prepare(const std::weak_ptr<AsioCall>& self) {
+  void prepare(const std::weak_ptr<AsioCall>& self, AsioCancelled cancelled) {
+    cancelled_ = std::move(cancelled);
     if (operations_ != nullptr) operations_->add(*this);
     auto slot = asio::get_associated_cancellation_slot(*handler_);
     if (!slot.is_connected()) return;
-    slot.assign([self](asio::cancellation_type type) {
-      const auto call = self.lock();
-      if (call && type != asio::cancellation_type::none) call->canceller_.cancel();
+    slot.assign([self, noted = cancelled_](asio::cancellation_type type) {
+      if (type == asio::cancellation_type::none) return;
+      if (noted) noted->store(true);
+      if (const auto call = self.lock()) call->canceller_.cancel();
     });
   }
 
@@ -192,7 +220,7 @@ class AsioCall final : public AsioOperation {
     Work work = *std::move(work_);
     work_.reset();
     work.complete(AsioCompletion<Target, Raw, Finish>(std::move(handler), std::move(result),
-                                                      std::move(finish_)));
+                                                      std::move(finish_), std::move(cancelled_)));
   }
 
  private:
@@ -207,7 +235,16 @@ class AsioCall final : public AsioOperation {
   Finish finish_;
   std::optional<Work> work_;
   AsioOperations* operations_;
+  AsioCancelled cancelled_;
   Canceller canceller_{};
+};
+
+/// The value is the program's when its handler runs.
+struct Accepted {
+  Result<std::string> operator()(Result<TakenValue>&& result) const {
+    if (!result) return std::move(result).error();
+    return result->accept();
+  }
 };
 
 /// The result as it came.
@@ -231,7 +268,9 @@ class AsioInitiation {
     Begin begin = std::move(begin_);  // the handler may end this object meanwhile
     const auto operation =
         std::make_shared<Operation>(std::forward<GivenHandler>(given), std::move(finish_));
-    operation->prepare(operation);
+    AsioCancelled cancelled;
+    if (std::is_same_v<Raw, TakenValue>) cancelled = std::make_shared<std::atomic<bool>>(false);
+    operation->prepare(operation, std::move(cancelled));
     operation->begun(begin(
         Handler<Raw>([operation](Result<Raw> result) { operation->complete(std::move(result)); })));
   }
@@ -253,6 +292,7 @@ auto asio_start(Begin begin, Token&& token, Finish finish) {
 /// The operation of a function of `object`, or a static one, that takes `arguments` and a handler.
 template <class T, class Function, class Token, class... Arguments>
 auto asio_call(Function function, Token&& token, Arguments... arguments) {
+  using Finish = std::conditional_t<std::is_same_v<T, TakenValue>, Accepted, AsIs>;
   return asio_start<T>(
       [function,
        held = std::tuple<Arguments...>(std::move(arguments)...)](Handler<T> handler) mutable {
@@ -260,7 +300,7 @@ auto asio_call(Function function, Token&& token, Arguments... arguments) {
             [&](auto&... each) { return std::invoke(function, each..., std::move(handler)); },
             held);
       },
-      std::forward<Token>(token), AsIs());
+      std::forward<Token>(token), Finish());
 }
 
 }  // namespace detail

@@ -65,8 +65,8 @@ auto async_get(Store& store, std::string key, Duration timeout, Token&& token) {
 
 template <class Token>
 auto async_take(Store& store, std::string key, Duration timeout, Token&& token) {
-  return detail::asio_call<std::string>(&Store::take_async, std::forward<Token>(token), &store,
-                                        std::move(key), timeout);
+  return detail::asio_call<detail::TakenValue>(&detail::take_async, std::forward<Token>(token),
+                                               &store, std::move(key), timeout);
 }
 
 template <class Token>
@@ -118,8 +118,8 @@ auto async_queue_push(Store& store, std::string key, std::string item, Duration 
 
 template <class Token>
 auto async_queue_pop(Store& store, std::string key, Duration timeout, Token&& token) {
-  return detail::asio_call<std::string>(&Store::queue_pop_async, std::forward<Token>(token), &store,
-                                        std::move(key), timeout);
+  return detail::asio_call<detail::TakenValue>(&detail::queue_pop_async, std::forward<Token>(token),
+                                               &store, std::move(key), timeout);
 }
 
 template <class Token>

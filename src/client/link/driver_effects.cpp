@@ -75,18 +75,12 @@ void Driver::execute(protocol::Transmit& effect) {
 }
 
 void Driver::execute(protocol::Complete& effect) {
-  Ticket ticket;
+  std::optional<PendingCalls::Ended> ended;
   {
     const std::lock_guard lock(state_.mutex);
-    if (!state_.pending.has(effect.user_data, effect.call)) {  // it was given up
-      if (effect.is_held) {
-        state_.protocol->conclude(effect.call, protocol::Verdict::refused, world_.now());
-      }
-      return;
-    }
-    ticket = state_.pending.take(effect.user_data);
+    ended = state_.pending.completed(effect, *state_.protocol, world_.now());
   }
-  complete(ticket, {std::move(effect.reply), effect.fate, effect.call});
+  if (ended) complete(ended->ticket, std::move(ended->outcome));
 }
 
 void Driver::execute(protocol::Notify& effect) {

@@ -159,6 +159,22 @@ Link::Submitted Link::submit(const wire::RequestBody& body, Duration timeout, Ti
   return submitted;
 }
 
+Link::Submitted Link::give_back(CallId call, std::string&& value, Ticket&& ticket) {
+  Submitted submitted{call, 0};
+  ticket.cancellation = wire::CancelTake{0, true};
+  try {
+    const std::lock_guard lock(state_.mutex);
+    submitted.slot = state_.pending.add(std::move(ticket));
+    Outcome taken{std::move(value), protocol::Fate::answered, call};
+    state_.pending.give_back(submitted.slot, std::move(taken), *state_.protocol, world_->now());
+  } catch (const std::bad_alloc&) {
+    break_down();
+    throw;
+  }
+  driver_.wake();
+  return submitted;
+}
+
 /// returns  whether the I/O thread has nothing to do
 bool Link::send_directly() {
   if (!state_.direct.is_allowed() || state_.is_broken || state_.cancels.is_pending()) return false;

@@ -46,6 +46,10 @@ class Link : public std::enable_shared_from_this<Link> {
   /// Takes the ticket, unless it throws std::bad_alloc.
   Submitted submit(const wire::RequestBody& body, Duration timeout, Ticket&& ticket);
 
+  /// Asks the server to give back what a take has brought, whose receipt is its caller's. The
+  /// ticket gets an outcome as that of the take: an error if it was given back, else the value.
+  Submitted give_back(CallId call, std::string&& value, Ticket&& ticket);
+
   /// To cancel what was submitted.
   Call handle_of(const Submitted& submitted);
 

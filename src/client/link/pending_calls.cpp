@@ -2,6 +2,9 @@
 
 #include <algorithm>
 
+#include "client/failure.h"
+#include "wire/operation_table.h"
+
 namespace muster::client {
 namespace {
 
@@ -44,6 +47,8 @@ Ticket PendingCalls::take(std::uint64_t slot) {
   entry.call = 0;
   entry.is_cancelled = false;
   entry.give_up_at = base::far_future;
+  entry.cancellation = 0;
+  entry.taken.reset();
   entry.next_free = std::exchange(first_free_, slot);
   if (--count_ == 0 && entries_.size() > spare_slots_max) {  // many once are not many for ever
     std::vector<Entry>().swap(entries_);
@@ -54,7 +59,7 @@ Ticket PendingCalls::take(std::uint64_t slot) {
 
 void PendingCalls::cancel(CallId call, protocol::Protocol& protocol, Instant now) {
   const auto* const found = protocol.requests().find(call);
-  if (found != nullptr) cancel(entries_[found->user_data], protocol, now);
+  if (found != nullptr) cancel_in(found->user_data, protocol, now);
 }
 
 void PendingCalls::cancel(const CancelRequests& requests, protocol::Protocol& protocol,
@@ -67,28 +72,81 @@ void PendingCalls::cancel(const CancelRequests& requests, protocol::Protocol& pr
     meant.emplace_back(entry.call, slot);
   }
   std::sort(meant.begin(), meant.end());  // they end in the order in which they began
-  for (const auto& [call, slot] : meant) cancel(entries_[slot], protocol, now);
+  for (const auto& [call, slot] : meant) cancel_in(slot, protocol, now);
 }
 
-/// Whether the call may be at the server, who can be asked to end it.
-bool PendingCalls::is_there(const Entry& entry, protocol::Protocol& protocol) {
-  const auto* const call = protocol.requests().find(entry.call);
-  return protocol.established() && call != nullptr && call->is_sent();
-}
-
-/// Once.
-void PendingCalls::cancel(Entry& entry, protocol::Protocol& protocol, Instant now) {
+/// Once. A take is over at once only if it was not sent: else the server may have a value for it.
+void PendingCalls::cancel_in(std::uint64_t slot, protocol::Protocol& protocol, Instant now) {
+  Entry& entry = entries_[slot];
   if (entry.ticket.is_lasting || std::exchange(entry.is_cancelled, true)) return;
   auto& cancellation = entry.ticket.cancellation;
   if (!cancellation) return protocol.cancel(entry.call, now);
-  if (auto* const take = std::get_if<wire::CancelTake>(&*cancellation)) {
-    if (!is_there(entry, protocol)) return protocol.cancel(entry.call, now);
+  auto* const take = std::get_if<wire::CancelTake>(&*cancellation);
+  if (take != nullptr) {
+    const auto* const call = protocol.requests().find(entry.call);
+    if (call != nullptr && !call->is_sent()) return protocol.cancel(entry.call, now);
     take->request = entry.call;
   }
-  std::visit([&](const auto& body) { protocol.submit(body, cancel_patience, now, nowhere); },
-             *cancellation);
   entry.give_up_at = now + cancel_patience;
   give_up_at_ = std::min(give_up_at_, entry.give_up_at);
+  const std::uint64_t told = take != nullptr ? ~slot : nowhere;
+  const CallId asked = std::visit(
+      [&](const auto& body) { return protocol.submit(body, cancel_patience, now, told); },
+      *cancellation);
+  if (take != nullptr) entry.cancellation = asked;
+}
+
+void PendingCalls::give_back(std::uint64_t slot, Outcome&& taken, protocol::Protocol& protocol,
+                             Instant now) {
+  entries_[slot].call = taken.call;
+  entries_[slot].taken = std::move(taken);
+  cancel_in(slot, protocol, now);
+}
+
+std::optional<PendingCalls::Ended> PendingCalls::completed(protocol::Complete& request,
+                                                           protocol::Protocol& protocol,
+                                                           Instant now) {
+  const std::uint64_t slot = request.user_data;
+  if (~slot < entries_.size()) return cancellation_ended(~slot, request, protocol, now);
+  if (!has(slot, request.call)) {  // it was given up
+    if (request.is_held) protocol.conclude(request.call, protocol::Verdict::refused, now);
+    return std::nullopt;
+  }
+  Outcome outcome{std::move(request.reply), request.fate, request.is_held ? request.call : 0};
+  if (outcome.reply.has_value() && entries_[slot].cancellation != 0) {
+    entries_[slot].taken = std::move(outcome);
+    return std::nullopt;
+  }
+  return Ended{take(slot), std::move(outcome)};
+}
+
+/// The server has said what became of a cancelled take, or has not.
+std::optional<PendingCalls::Ended> PendingCalls::cancellation_ended(
+    std::uint64_t slot, const protocol::Complete& request, protocol::Protocol& protocol,
+    Instant now) {
+  Entry& entry = entries_[slot];
+  if (entry.cancellation != request.call) return std::nullopt;
+  entry.cancellation = 0;
+  bool is_given_back = false;
+  if (request.reply.has_value()) {
+    const auto reply = wire::decode_body<wire::CancelTakeReply>(*request.reply);
+    is_given_back = reply.has_value() && reply->given_back;
+  }
+  std::optional<Outcome> taken = std::exchange(entry.taken, std::nullopt);
+  if (!taken && !is_given_back) return std::nullopt;  // it ends by itself
+  const CallId call = entry.call;
+  Ticket ticket = take(slot);
+  if (is_given_back) {
+    // The rest of a long value may be under way.
+    taken ? protocol.conclude(call, protocol::Verdict::accepted, now) : protocol.cancel(call, now);
+    Error cancelled = failure(ErrorCode::cancelled, "cancelled by its caller");
+    return Ended{std::move(ticket), {std::move(cancelled), protocol::Fate::answered}};
+  }
+  if (request.fate == protocol::Fate::in_doubt) {
+    protocol.conclude(call, protocol::Verdict::refused, now);
+    return Ended{std::move(ticket), {request.reply.error(), protocol::Fate::in_doubt}};
+  }
+  return Ended{std::move(ticket), *std::move(taken)};
 }
 
 void PendingCalls::give_up_cancelled(protocol::Protocol& protocol, Instant now) {
@@ -97,7 +155,7 @@ void PendingCalls::give_up_cancelled(protocol::Protocol& protocol, Instant now) 
   for (Entry& entry : entries_) {
     if (entry.give_up_at <= now) {
       entry.give_up_at = base::far_future;
-      protocol.cancel(entry.call, now);
+      protocol.cancel(entry.taken ? entry.cancellation : entry.call, now);
     } else {
       give_up_at_ = std::min(give_up_at_, entry.give_up_at);
     }

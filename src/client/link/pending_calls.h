@@ -24,7 +24,7 @@ using protocol::CallId;
 struct Outcome {
   Result<std::string> reply;
   protocol::Fate fate = protocol::Fate::unsent;
-  CallId call = 0;  ///< 0: it was not answered
+  CallId call = 0;  ///< whose receipt is its caller's; 0: none
 };
 
 /// One call on its way to the server.
@@ -68,6 +68,17 @@ class PendingCalls {
   }
   /// What `add` took.
   Ticket take(std::uint64_t slot);
+  /// A call that is over, and how.
+  struct Ended {
+    Ticket ticket;
+    Outcome outcome;
+  };
+  /// What the end of a request of the protocol's ends. Nothing: it is nobody's, or the value of a
+  /// cancelled take, and the server is yet to say whether that was given back.
+  std::optional<Ended> completed(protocol::Complete& request, protocol::Protocol& protocol,
+                                 Instant now);
+  /// The call in the slot is a take that has brought this, and is cancelled now.
+  void give_back(std::uint64_t slot, Outcome&& taken, protocol::Protocol& protocol, Instant now);
   /// Of all.
   template <class End>
   void end_all(End end) {
@@ -95,10 +106,13 @@ class PendingCalls {
     bool is_cancelled = false;
     Instant give_up_at = base::far_future;
     std::uint64_t next_free = nowhere;
+    CallId cancellation = 0;       ///< the request that asks to end a take; 0: none is under way
+    std::optional<Outcome> taken;  ///< what a take has brought that was cancelled
   };
 
-  void cancel(Entry& entry, protocol::Protocol& protocol, Instant now);
-  static bool is_there(const Entry& entry, protocol::Protocol& protocol);
+  void cancel_in(std::uint64_t slot, protocol::Protocol& protocol, Instant now);
+  std::optional<Ended> cancellation_ended(std::uint64_t slot, const protocol::Complete& request,
+                                          protocol::Protocol& protocol, Instant now);
 
   std::vector<Entry> entries_;
   std::uint64_t first_free_ = nowhere;

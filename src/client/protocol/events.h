@@ -86,7 +86,7 @@ struct Complete {
   std::uint64_t user_data = 0;  ///< that it was submitted with
   Result<std::string> reply;
   Fate fate = Fate::answered;
-  bool is_held = false;  ///< its receipt is the caller's: `Requests::conclude` has to follow
+  bool is_held = false;  ///< its receipt is its caller's: `Requests::conclude` has to follow
 };
 /// Something happened to an epoch or to the session.
 struct Notify {

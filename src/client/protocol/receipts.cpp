@@ -14,16 +14,22 @@ void Receipts::abandon(std::uint64_t id) {
   if (insert(id)) to_abandon_.push_back(id);
 }
 
-void Receipts::hold(std::uint64_t id) { insert(id); }
+void Receipts::hold(std::uint64_t id) {
+  if (insert(id)) ++held_count_;
+}
 
 // Nothing is held of a session that is over.
 
 void Receipts::acknowledge_held(std::uint64_t id) {
-  if (has(id)) to_acknowledge_.push_back(id);
+  if (!has(id)) return;
+  --held_count_;
+  to_acknowledge_.push_back(id);
 }
 
 void Receipts::abandon_held(std::uint64_t id) {
-  if (has(id)) to_abandon_.push_back(id);
+  if (!has(id)) return;
+  --held_count_;
+  to_abandon_.push_back(id);
 }
 
 bool Receipts::insert(std::uint64_t id) {
@@ -79,6 +85,7 @@ void Receipts::clear() {
   to_abandon_.clear();
   unproven_.clear();
   ids_.clear();
+  held_count_ = 0;
 }
 
 }  // namespace muster::client::protocol

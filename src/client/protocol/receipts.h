@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <unordered_set>
 #include <vector>
@@ -22,6 +23,7 @@ class Receipts {
 
   /// The reply was received, and what became of it is told later, by one of the next two.
   void hold(std::uint64_t id);
+  std::size_t held_count() const { return held_count_; }
   void acknowledge_held(std::uint64_t id);
   void abandon_held(std::uint64_t id);
 
@@ -57,6 +59,7 @@ class Receipts {
   Ids to_abandon_;
   base::Fifo<Sent> unproven_;  // serials ascend
   IdSet ids_;
+  std::size_t held_count_ = 0;  ///< of them
   base::SpareNodes<IdSet> spare_ids_;
   std::vector<std::uint64_t> taken_;
 };

@@ -30,6 +30,15 @@ bool is_barrier(const wire::RequestBody& body) {
   return collective != nullptr && collective->collective == wire::Collective::barrier;
 }
 
+bool takes(wire::Operation operation) {
+  return operation == wire::operation<wire::Take> || operation == wire::operation<wire::QueuePop>;
+}
+
+/// Its answer gives the handle of an epoch.
+bool forms(wire::Operation operation) {
+  return operation == wire::operation<wire::Join> || operation == wire::operation<wire::Regroup>;
+}
+
 /// What the request may still take. Only a call that was made to ask once asks with zero, or one
 /// that lasts: it never waits at the server.
 Duration remaining_time(const Call& call, Instant now) {
@@ -167,20 +176,29 @@ void Requests::answer(Call& call, Result<std::string> reply, Instant now) {
   // What was done is also learned by asking again.
   const bool is_asked_again = call.operation == wire::operation<wire::Recover>;
   const bool is_release = (call.is_barrier || is_asked_again) && reply.has_value();
-  if (call.receipt == Receipt::by_caller && reply.has_value()) {
+  const bool is_held = call.receipt == Receipt::by_caller && reply.has_value() && may_be_held(call);
+  if (is_held) {
     receipts_.hold(call.id);
-    if (call.is_in_flight && call.operation != wire::operation<wire::Receive>) {
+    if (call.is_in_flight && forms(call.operation)) {
       call.is_in_flight = false;  // from here on it counts by its id
       held_in_flight_.insert(call.id);
     }
   } else if (wire::is_kept(call.operation)) {
     receipts_.acknowledge(call.id);
   }
-  complete(call, std::move(reply), Fate::answered, now);
+  complete(call, std::move(reply), Fate::answered, now, is_held);
   calls_.remove(call);
   // The answer to a repetition may have been under way before the repetition arrived.
   if (is_only_sending) confirm(serial);
   if (is_release) send_acknowledgements();  // the barrier's confirmation
+}
+
+/// What was taken, only by a server that can give it back; and only so many, since the server keeps
+/// no more: what comes then is received at once. Any other answer in any case.
+bool Requests::may_be_held(const Call& call) const {
+  if (!takes(call.operation)) return true;
+  const wire::ServerHello& server = session_.server();
+  return server.gives_back && receipts_.held_count() < server.limits.parked_waits_max / 2;
 }
 
 void Requests::conclude(CallId id, Verdict verdict) {
@@ -199,7 +217,8 @@ void Requests::drop_reply(std::uint64_t id) {
 }
 
 /// The call is to be removed.
-void Requests::complete(Call& call, Result<std::string> reply, Fate fate, Instant now) {
+void Requests::complete(Call& call, Result<std::string> reply, Fate fate, Instant now,
+                        bool is_held) {
   leave_flight(call);
   if (!reply) {
     Error& error = reply.error();
@@ -208,8 +227,6 @@ void Requests::complete(Call& call, Result<std::string> reply, Fate fate, Instan
     if (error.decided_by.empty()) error.decided_by = fate == Fate::answered ? "server" : "client";
     error.elapsed = now - call.submitted;
   }
-  const bool is_held =
-      fate == Fate::answered && call.receipt == Receipt::by_caller && reply.has_value();
   effects_.add(Complete{call.id, call.user_data, std::move(reply), fate, is_held});
 }
 

@@ -68,7 +68,9 @@ class Requests {
   void send(Call& call, Instant now);
   void send_acknowledgements();
   void leave_flight(Call& call);
-  void complete(Call& call, Result<std::string> reply, Fate fate, Instant now);
+  bool may_be_held(const Call& call) const;
+  void complete(Call& call, Result<std::string> reply, Fate fate, Instant now,
+                bool is_held = false);
   bool is_past_end(const Call& call, Instant now) const;
   Error overdue(const Call& call, Duration silence) const;
 
@@ -84,8 +86,9 @@ class Requests {
   std::uint64_t last_serial_ = 0;  ///< of the frames sent, on all connections
   /// Requests in flight: the server keeps their replies, and they may not be parked there.
   std::uint32_t in_flight_count_ = 0;
-  /// Those of them that were answered, and whose answers the server keeps until `conclude`. Not
-  /// those of receives: their callers may keep them for long.
+  /// Those of them that were answered, and whose answers the server keeps until `conclude`: joins
+  /// and regroups. Not receives, takes and pops: their callers may keep them for long, and what was
+  /// taken has a limit of its own.
   std::set<CallId> held_in_flight_;
   /// Those that may be parked, by the serial that carried them: they are, once a later frame is
   /// answered before them.

@@ -1,7 +1,8 @@
 #include "client/store/store_call.h"
 #include "muster/store.h"
 
-// The calls on one key: what each asks, how it reads the answer, and its two forms.
+// The calls on one key, but for takes and pops: what each asks, how it reads the answer, and its
+// two forms.
 
 namespace muster::client {
 namespace {
@@ -25,12 +26,6 @@ PreparedCall<bool> set_call(std::string_view key, std::string_view value,
 
 PreparedCall<std::string> get_call(std::string_view key) {
   return call<std::string>(wire::Get{key}, read_value);
-}
-
-PreparedCall<std::string> take_call(std::string_view key) {
-  auto made = call<std::string>(wire::Take{key}, read_value);
-  made.ticket.cancellation = wire::CancelTake{};
-  return made;
 }
 
 PreparedCall<std::int64_t> add_call(std::string_view key, std::int64_t delta) {
@@ -71,12 +66,6 @@ PreparedCall<std::uint64_t> queue_push_call(std::string_view key, std::string_vi
   return call<std::uint64_t>(wire::QueuePush{key, item}, read_count);
 }
 
-PreparedCall<std::string> queue_pop_call(std::string_view key) {
-  auto made = call<std::string>(wire::QueuePop{key}, read_value);
-  made.ticket.cancellation = wire::CancelTake{};
-  return made;
-}
-
 PreparedCall<std::uint64_t> queue_length_call(std::string_view key) {
   return call<std::uint64_t>(wire::QueueLength{key}, read_count);
 }
@@ -104,14 +93,6 @@ Result<std::string> Store::get(std::string_view key, Duration timeout) {
 
 Call Store::get_async(std::string_view key, Duration timeout, Handler<std::string> handler) {
   return run(impl_, timeout, client::get_call(key), std::move(handler));
-}
-
-Result<std::string> Store::take(std::string_view key, Duration timeout) {
-  return run(impl_, timeout, client::take_call(key));
-}
-
-Call Store::take_async(std::string_view key, Duration timeout, Handler<std::string> handler) {
-  return run(impl_, timeout, client::take_call(key), std::move(handler));
 }
 
 Result<std::int64_t> Store::add(std::string_view key, std::int64_t delta, Duration timeout) {
@@ -179,14 +160,6 @@ Result<std::uint64_t> Store::queue_push(std::string_view key, std::string_view i
 Call Store::queue_push_async(std::string_view key, std::string_view item, Duration timeout,
                              Handler<std::uint64_t> handler) {
   return run(impl_, timeout, client::queue_push_call(key, item), std::move(handler));
-}
-
-Result<std::string> Store::queue_pop(std::string_view key, Duration timeout) {
-  return run(impl_, timeout, client::queue_pop_call(key));
-}
-
-Call Store::queue_pop_async(std::string_view key, Duration timeout, Handler<std::string> handler) {
-  return run(impl_, timeout, client::queue_pop_call(key), std::move(handler));
 }
 
 Result<std::uint64_t> Store::queue_length(std::string_view key, Duration timeout) {

@@ -75,7 +75,7 @@ void GuestCalls::ask(const RequestContext& context, const Pop& request) {
   const std::size_t count = Queues::size_at(entry);
   Answer answer = number_answer(count);
   if (count != 0) {
-    answer.tail = table_.state_.queues.pop(*entry);
+    answer.tail = table_.state_.queues.pop(*entry).item;
     answer.owns_tail = true;
   }
   table_.services_.answer(context, std::move(answer));

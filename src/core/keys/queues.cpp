@@ -17,6 +17,23 @@ const Queue* queue_at(const Entry* entry) {
 
 }  // namespace
 
+PoppedItem Queue::pop_front(std::uint64_t& last_number) {
+  PoppedItem popped;
+  if (given_back_.empty()) {
+    popped = {std::move(items_.front()), ++last_number};
+    items_.pop_front();
+  } else {
+    auto first = given_back_.extract(given_back_.begin());
+    popped = {std::move(first.mapped()), first.key()};
+  }
+  return popped;
+}
+
+void Queue::clear() {
+  given_back_.clear();
+  items_.clear();
+}
+
 std::size_t Queues::size_at(const Entry* entry) {
   const Queue* const queue = queue_at(entry);
   return queue == nullptr ? 0 : queue->size();
@@ -35,27 +52,43 @@ std::uint64_t Queues::first_bytes_at(const Entry* entry) {
 
 std::size_t Queues::push(Entry& entry, Payload item) {
   Queue& queue = entry.block.extras()->of_guests().queue;
-  if (queue.empty()) {
-    ++count_;
-    ++table_.services.counted().held.queues;
-  }
+  will_fill(queue);
   queue.push_back(std::move(item));
   return queue.size();
 }
 
-Payload Queues::pop(Entry& entry) {
+PoppedItem Queues::pop(Entry& entry) {
   Queue& queue = entry.block.extras()->guests->queue;
-  Payload first = std::move(queue.front());
-  queue.pop_front();
+  const std::uint64_t before_bytes = queue.given_back_bytes();
+  PoppedItem first = queue.pop_front(last_popped_);
+  quota_of(entry).release(before_bytes - queue.given_back_bytes());
   if (queue.empty()) has_emptied(entry);
   return first;
 }
 
+void Queues::put_back(Entry& entry, std::uint64_t number, Payload item) {
+  Queue& queue = entry.block.extras()->of_guests().queue;
+  will_fill(queue);
+  queue.put_back(number, std::move(item));
+  quota_of(entry).charge_always(Queue::given_back_item_bytes);
+}
+
 void Queues::drop(Entry& entry) {
   if (queue_at(&entry) == nullptr) return;
-  entry.block.extras()->guests->queue.clear();
+  Queue& queue = entry.block.extras()->guests->queue;
+  quota_of(entry).release(queue.given_back_bytes());
+  queue.clear();
   has_emptied(entry);
 }
+
+/// An item is put into it.
+void Queues::will_fill(const Queue& queue) {
+  if (!queue.empty()) return;
+  ++count_;
+  ++table_.services.counted().held.queues;
+}
+
+Quota& Queues::quota_of(const Entry& entry) const { return table_.accounts[entry.account].quota; }
 
 void Queues::offer(Entry& entry, Session& guest) {
   if (guest.keys.offer == nullptr) guest.keys.offer = std::make_unique<Offer>();

@@ -7,6 +7,7 @@
 #include <climits>
 
 #include "core/keys/table_state.h"
+#include "core/keys/taken.h"
 #include "core/keys/value_answers.h"
 
 // How those are served who waited for keys that have just come. What each gets is decided at once.
@@ -72,7 +73,7 @@ void Serving::serve_queue(Entry& entry) {
   // A guest who waits for other keys, too, has not been told, so that it is for the next one.
   if (pops.empty() || Queues::free_at(&entry) == 0) return;
   Parked& winner = pops.first().wait->parked;
-  table_.services.answer(winner, value_answer(table_.queues.pop(entry)));
+  table_.services.answer(winner, pop_answer(table_, winner.session.account, entry));
 }
 
 /// An item that was told of is kept for him who was told.
@@ -142,9 +143,9 @@ void Serving::decide(Ready& ready, Decision& decision) {
 void Serving::serve_one_taker(Entry& entry) {
   const KeyExtras* const extras = entry.block.extras();
   if (extras == nullptr || extras->waiting.takers.empty()) return;
-  KeyWait& winner = *extras->waiting.takers.first().wait;
-  table_.services.answer(winner.parked,
-                         value_answer(entry));  // which is kept, so has the value itself
+  Parked& winner = extras->waiting.takers.first().wait->parked;
+  // Which is kept, so has the value itself.
+  table_.services.answer(winner, take_answer(table_, winner.session.account, entry));
   table_.remove(entry);
 }
 

@@ -3,6 +3,7 @@
 #include <array>
 #include <charconv>
 
+#include "core/keys/taken.h"
 #include "core/keys/value_answers.h"
 #include "core/session/failure.h"
 
@@ -55,7 +56,7 @@ void Table::write(const RequestContext& context, const Spot& spot, std::string_v
   }
   const std::optional<NewValue> value = state_.make_value(payer, spot, first, second);
   if (binds && context.session.keys.bound == nullptr) {
-    context.session.keys.bound = std::make_unique<BoundKeys>();
+    context.session.keys.bound = std::make_shared<BoundKeys>();
   }
   const auto binding = binds ? TableState::Binding::room : TableState::Binding::none;
   Draft draft(state_);
@@ -100,7 +101,8 @@ void Table::take(const RequestContext& context, const wire::Take& request) {
   if (auto error = check_key(key)) return services_.fail(context, std::move(*error));
   Entry* entry = state_.find(key);
   if (entry == nullptr) return park(context, {key});
-  services_.answer(context, value_answer(*entry));  // which is kept, so has the value itself
+  // Which is kept, so has the value itself.
+  services_.answer(context, take_answer(state_, context.session.account, *entry));
   state_.remove(*entry);
 }
 

@@ -1,6 +1,7 @@
 #include "core/keys/table.h"
-#include "core/keys/value_answers.h"
+#include "core/keys/taken.h"
 #include "core/session/failure.h"
+#include "core/session/reply.h"
 
 // The table's requests on queues, of which guests ask the first by this, too. A key may have a
 // queue beside its value; neither knows of the other. An item's life: it is pushed -> it is for the
@@ -39,7 +40,7 @@ void Table::queue_pop(const RequestContext& context, const wire::QueuePop& reque
   if (auto error = check_key(key)) return services_.fail(context, *std::move(error));
   Entry* const entry = state_.look(key).entry;
   if (Queues::free_at(entry) != 0) {
-    return services_.answer(context, value_answer(state_.queues.pop(*entry)));
+    return services_.answer(context, pop_answer(state_, context.session.account, *entry));
   }
   if (context.timeout > Duration::zero()) return park(context, {key});
   services_.fail(context, no_item_error(ErrorCode::not_found, key, context.timeout));

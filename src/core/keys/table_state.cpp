@@ -16,7 +16,8 @@ constexpr int moves_per_removal = 8;  ///< in the wheel, that take as long
 constexpr std::uint64_t places_per_step = 16;
 
 std::uint64_t bytes_of(const KeyExtras& extras) {
-  return extras_bytes + (extras.guests != nullptr ? guest_extras_bytes : 0);
+  if (extras.guests == nullptr) return extras_bytes;
+  return extras_bytes + guest_extras_bytes + extras.guests->queue.given_back_bytes();
 }
 
 [[gnu::noinline]] void give_back(Quota& quota, KeyExtras* extras) {
@@ -59,6 +60,7 @@ TableState::~TableState() {
     deadlines.set(*entry, base::far_future);
     bind(*entry, nullptr);
     if (KeyExtras* const extras = entry->block.extras(); extras != nullptr && extras->guests) {
+      quota_of(*entry).release(extras->guests->queue.given_back_bytes());
       extras->guests->queue.clear();
     }
     drop_extras_if_unused(*entry);
@@ -203,25 +205,24 @@ Entry* TableState::make_place(Account& payer, std::string_view key, Charging cha
 }
 
 bool TableState::prepare(Draft& draft, Account& payer, const Spot& spot, const NewValue& value,
-                         Binding binding) {
+                         Binding binding, Charging charging) {
   const auto extras = binding == Binding::room ? Block::Extras::room : Block::Extras::none;
   draft.payer_ = &payer;
   draft.entry_ = spot.entry;
   if (spot.entry == nullptr) {
-    draft.entry_ = make_entry(payer, spot, value, extras, Charging::normal);
+    draft.entry_ = make_entry(payer, spot, value, extras, charging);
     if (draft.entry_ == nullptr) return false;
     draft.made_entry_ = true;
   }
   Entry& entry = *draft.entry_;
   if (binding == Binding::room && entry.block.extras() == nullptr) {
-    if (!make_extras(entry, Charging::normal)) return false;
+    if (!make_extras(entry, charging)) return false;
     draft.made_extras_ = true;
   }
   if (draft.made_entry_) return true;
   const bool has_room = entry.block.has_room_for_extras();
-  draft.block_ =
-      make_charged(payer.quota, entry.key(), value,
-                   has_room ? Block::Extras::room : Block::Extras::none, Charging::normal);
+  draft.block_ = make_charged(payer.quota, entry.key(), value,
+                              has_room ? Block::Extras::room : Block::Extras::none, charging);
   return static_cast<bool>(draft.block_);
 }
 
@@ -229,9 +230,16 @@ bool TableState::put(Draft& draft) {
   Entry& entry = *std::exchange(draft.entry_, nullptr);
   if (draft.block_) replace_block(entry, *draft.payer_, std::exchange(draft.block_, {}));
   if (entry.has_value) return false;
+  if (!taken_keys.empty()) note_set_again(entry.key());
   key_count.add_one();
   note_presence(entry, true);
   return true;
+}
+
+/// What was taken of the key is not given back over a newer value.
+void TableState::note_set_again(std::string_view key) {
+  const auto taken = taken_keys.find(key);
+  if (taken != taken_keys.end()) taken->second->note_set_again();
 }
 
 void TableState::note_presence(Entry& entry, bool is_present) {
@@ -268,7 +276,7 @@ void TableState::bind(Entry& entry, BoundKeys* keys) {
   ++keys->count;
 }
 
-void TableState::let_go(std::unique_ptr<BoundKeys> keys) {
+void TableState::let_go(std::shared_ptr<BoundKeys> keys) {
   keys->are_gone = true;
   key_count.remove(keys->count);
   gone_keys.add(std::move(keys));

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string_view>
+#include <unordered_map>
 
 #include "core/keys/block.h"
 #include "core/keys/entry.h"
@@ -15,6 +16,7 @@
 #include "core/keys/key_wait.h"
 #include "core/keys/queues.h"
 #include "core/keys/serving.h"
+#include "core/keys/taken.h"
 #include "core/memory/hash.h"
 #include "core/memory/slab.h"
 #include "core/session/accounts.h"
@@ -108,12 +110,12 @@ class GoneKeys final : public Backlog::Job {
  public:
   explicit GoneKeys(TableState& table) : table_(table) {}
 
-  void add(std::unique_ptr<BoundKeys> keys) { gone_.push_back(std::move(keys)); }
+  void add(std::shared_ptr<BoundKeys> keys) { gone_.push_back(std::move(keys)); }
   int work(int work_max) override;
 
  private:
   TableState& table_;
-  std::deque<std::unique_ptr<BoundKeys>> gone_;
+  std::deque<std::shared_ptr<BoundKeys>> gone_;
 };
 
 /// The keys, how they come and go.
@@ -170,7 +172,7 @@ struct TableState {
   /// Of several drafts for one key each has a block of its own. False: the quota refuses, or the
   /// system.
   bool prepare(Draft& draft, Account& payer, const Spot& spot, const NewValue& value,
-               Binding binding);
+               Binding binding, Charging charging = Charging::normal);
   /// Gives the key its value. Returns whether it had none: then `serve` is due.
   bool put(Draft& draft);
 
@@ -187,7 +189,7 @@ struct TableState {
   /// The keys of a session with which it goes; null: none. Others need extras.
   void bind(Entry& entry, BoundKeys* keys);
   /// From now on they are absent.
-  void let_go(std::unique_ptr<BoundKeys> keys);
+  void let_go(std::shared_ptr<BoundKeys> keys);
 
   /// Takes the value away; the entry goes too unless somebody waits there.
   void remove(Entry& entry);
@@ -212,6 +214,8 @@ struct TableState {
   KeyIndex index{entries};
   KeyDeadlines deadlines{services, entries, this};
   KeyCount key_count;
+  /// Those that can be given back, by their keys. They outlive their place here.
+  std::unordered_map<std::string_view, TakenKey*> taken_keys;
   Queues queues{*this};
   Serving serving{*this, services};
   GoneKeys gone_keys{*this};
@@ -230,6 +234,7 @@ struct TableState {
                      std::string_view second);
   void prefetch_removal(const Entry& entry) const;
   void note_presence(Entry& entry, bool is_present);
+  void note_set_again(std::string_view key);
 };
 
 }  // namespace muster::core

@@ -18,10 +18,10 @@ constexpr std::size_t spare_head_bytes_max = 256;
 /// Charged in any case: the work is done. Whether there is room was asked before, see Engine.
 const Answer& AnswerCache::keep(Session& session, std::uint64_t request_id, Answer&& answer) {
   session.account.quota.charge_always(answer.head.size() + cached_answer_bytes);
-  if (answer.was_parked) {
-    ++session.requests.cached_parked_count;
-  } else {
-    session.requests.cached_bytes += answer.head.size();
+  switch (answer.counts) {
+    case Answer::Counts::as_answer: session.requests.cached_bytes += answer.head.size(); break;
+    case Answer::Counts::as_parked: ++session.requests.cached_parked_count; break;
+    case Answer::Counts::as_taken: ++session.requests.cached_taken_count; break;
   }
   Answers::node_type kept = spare_.take();
   if (!kept) kept = std::make_unique<Answers::Kept>();
@@ -45,16 +45,26 @@ void AnswerCache::forget_all(Session& session) {
       [&](Answers::node_type kept) { drop(session, std::move(kept)); });
 }
 
+bool AnswerCache::give_back(Session& session, std::uint64_t request_id) {
+  Answer* const answer = session.requests.unacknowledged.find(request_id);
+  if (answer == nullptr || answer->taken == nullptr) return false;
+  const std::unique_ptr<Taken> taken = std::move(answer->taken);
+  if (!taken->give_back(answer->tail)) return false;
+  forget(session, request_id);
+  return true;
+}
+
 void AnswerCache::drop(Session& session, Answers::node_type kept) {
   --count_;
   Answer& answer = kept->answer;
   session.account.quota.release(answer.head.size() + cached_answer_bytes);
-  if (answer.was_parked) {
-    --session.requests.cached_parked_count;
-  } else {
-    session.requests.cached_bytes -= answer.head.size();
+  switch (answer.counts) {
+    case Answer::Counts::as_answer: session.requests.cached_bytes -= answer.head.size(); break;
+    case Answer::Counts::as_parked: --session.requests.cached_parked_count; break;
+    case Answer::Counts::as_taken: --session.requests.cached_taken_count; break;
   }
   answer.tail.reset();
+  answer.taken.reset();
   if (answer.head.capacity() > spare_head_bytes_max) answer.head = {};
   spare_.keep(std::move(kept));
 }

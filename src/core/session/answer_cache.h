@@ -21,6 +21,9 @@ class AnswerCache {
   /// returns  what acknowledging the answer sets free; nothing: there is no such answer
   std::optional<OnAcknowledged> forget(Session& session, std::uint64_t request_id);
   void forget_all(Session& session);
+  /// What the answer says that was taken is there again, and the answer is forgotten. False: there
+  /// is no such answer, or it cannot be given back.
+  bool give_back(Session& session, std::uint64_t request_id);
 
  private:
   void drop(Session& session, Answers::node_type kept);

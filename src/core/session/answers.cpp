@@ -16,9 +16,9 @@ std::size_t Answers::bucket_of(std::uint64_t request_id) const {
   return (request_id * spread) >> (64 - std::countr_zero(buckets_.size()));
 }
 
-const Answer* Answers::find(std::uint64_t request_id) const {
+Answer* Answers::find(std::uint64_t request_id) {
   if (size_ == 0) return nullptr;
-  for (const Kept* kept = buckets_[bucket_of(request_id)].get(); kept != nullptr;
+  for (Kept* kept = buckets_[bucket_of(request_id)].get(); kept != nullptr;
        kept = kept->next.get()) {
     if (kept->request_id == request_id) return &kept->answer;
   }

@@ -34,6 +34,23 @@ struct Membership {
 };
 using OnAcknowledged = std::variant<std::monostate, ReceivedObject, RoundPart, Membership>;
 
+/// What a take or a pop has removed, of which its answer has the value.
+class Taken {
+ public:
+  virtual ~Taken() = default;
+  Taken(const Taken&) = delete;
+  Taken& operator=(const Taken&) = delete;
+
+  /// It is there again as if it had never been removed, and those who wait for it are served. Once.
+  /// False: it cannot be, since its key has been set again, or there is no memory.
+  ///
+  /// value  the answer's; null: it is empty
+  virtual bool give_back(const Payload& value) = 0;
+
+ protected:
+  Taken() = default;
+};
+
 /// A reply that is kept until the client says that it came.
 struct Answer {
   std::uint16_t code = 0;  ///< 0 or ErrorCode
@@ -41,8 +58,10 @@ struct Answer {
   std::string_view value;  ///< follows the head; borrowed from the table until the next event
   Payload tail;            ///< follows the value
   OnAcknowledged on_acknowledged;
-  bool owns_tail = false;   ///< nobody else has it
-  bool was_parked = false;  ///< the engine's: it counts against the parked requests
+  std::unique_ptr<Taken> taken;  ///< null: nothing
+  bool owns_tail = false;        ///< nobody else has it
+  /// The engine's: against which limit it counts.
+  enum class Counts : std::uint8_t { as_answer, as_parked, as_taken } counts = Counts::as_answer;
 };
 
 /// The answers of a session that it has not acknowledged, by their requests' ids: chains, in as
@@ -66,7 +85,10 @@ class Answers {
   }
 
   /// Null: there is none.
-  const Answer* find(std::uint64_t request_id) const;
+  Answer* find(std::uint64_t request_id);
+  const Answer* find(std::uint64_t request_id) const {
+    return const_cast<Answers*>(this)->find(request_id);
+  }
   /// Of a request that has none yet. Throws std::bad_alloc, and is then as before.
   const Answer& insert(node_type kept);
   /// Null: there is none.

@@ -96,15 +96,28 @@ bool EngineServices::repeats(Session& session, std::uint64_t request_id, Duratio
   return true;
 }
 
-/// An answer that nobody wants is dropped, not acknowledged: an object in it stays.
-std::optional<OnAcknowledged> EngineServices::abandon(Session& session, std::uint64_t request_id) {
-  auto answered = cache_.forget(session, request_id);
+/// An answer that nobody wants is dropped, not acknowledged: an object in it stays, and what was
+/// taken is there again.
+std::optional<OnAcknowledged> EngineServices::abandon_answer(Session& session,
+                                                             std::uint64_t request_id) {
+  if (cache_.give_back(session, request_id)) return std::nullopt;
+  return cache_.forget(session, request_id);
+}
+
+void EngineServices::abandon_wait(Session& session, std::uint64_t request_id) {
   const auto found = session.requests.parked.find(request_id);
-  if (found == session.requests.parked.end()) return answered;
+  if (found == session.requests.parked.end()) return;
   const TakenParked taken = take(found->second);
   if (!session.is_guest) counted_.tallies.outcomes.count_abandoned(taken.mapped().operation);
   taken.mapped().wait->abandoned();
-  return answered;
+}
+
+bool EngineServices::give_back(Session& session, std::uint64_t request_id) {
+  if (!cache_.give_back(session, request_id)) return false;
+  Answer answer = error_answer(failure(ErrorCode::cancelled, ""));
+  answer.counts = Answer::Counts::as_taken;  // as before: its client does not reckon with more
+  cache_.keep(session, request_id, std::move(answer));
+  return true;
 }
 
 void EngineServices::forget(Session& session) {
@@ -139,7 +152,7 @@ void EngineServices::turn_away(const RequestContext& context, Error error) {
 }
 
 void EngineServices::answer(Parked& parked, Answer&& answer) {
-  answer.was_parked = true;
+  answer.counts = Answer::Counts::as_parked;
   counted_.tallies.count_wait(parked.operation, now() - parked.received);
   const TakenParked taken = take(parked);
   deliver(parked.session, parked.request_id, parked.operation, std::move(answer));
@@ -181,6 +194,9 @@ void EngineServices::deliver(Session& session, std::uint64_t request_id, wire::O
                        !std::holds_alternative<std::monostate>(answer.on_acknowledged);
   if (!is_kept) return effects_.send(session, request_id, std::move(answer));
   own_value(answer, session.account.quota);
+  if (answer.taken != nullptr && answer.counts == Answer::Counts::as_answer) {
+    answer.counts = Answer::Counts::as_taken;
+  }
   const Answer& kept = cache_.keep(session, request_id, std::move(answer));
   effects_.send_copy(session, request_id, kept);
 }

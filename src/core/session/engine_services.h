@@ -85,10 +85,16 @@ class EngineServices {
   /// got.
   bool repeats(Session& session, std::uint64_t request_id, Duration timeout);
   AnswerCache& cache() { return cache_; }
-  /// The client has given up: nobody is answered.
-  ///
-  /// returns  what acknowledging the answer would have meant; nothing: there was no answer
-  std::optional<OnAcknowledged> abandon(Session& session, std::uint64_t request_id);
+  // The client has given up: it is not answered.
+
+  void abandon_wait(Session& session, std::uint64_t request_id);
+  /// returns  what acknowledging the answer would have meant; nothing: there was no answer, or what
+  ///          it had taken is given back
+  std::optional<OnAcknowledged> abandon_answer(Session& session, std::uint64_t request_id);
+  /// What a take or a pop of this id has brought is there again; its answer is `cancelled` from
+  /// now on, and is not sent. False: it has brought nothing, its answer was acknowledged, or it
+  /// cannot be given back.
+  bool give_back(Session& session, std::uint64_t request_id);
   /// The session ends, with all that it waits for.
   void forget(Session& session);
 

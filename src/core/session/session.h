@@ -53,7 +53,7 @@ struct Parked {
 
 /// The keys that go with a session. When it ends all of them are gone at once, and are removed in
 /// pieces.
-struct BoundKeys {
+struct BoundKeys : std::enable_shared_from_this<BoundKeys> {
   Chain<KeyExtras> keys;
   std::uint64_t count = 0;
   bool are_gone = false;
@@ -89,13 +89,14 @@ struct SessionRequests {
   WaitingSessions* waiting = nullptr;  ///< of the session's namespace
   bool is_listed_as_waiting = false;   ///< there
   Answers unacknowledged;
-  std::uint64_t cached_bytes = 0;         ///< of the heads above, without those that were parked
+  std::uint64_t cached_bytes = 0;         ///< of the heads above, without the next two
   std::uint32_t cached_parked_count = 0;  ///< of those above that were parked
+  std::uint32_t cached_taken_count = 0;   ///< of takes and pops that were not
 };
 
 /// What a session has in the table of its namespace.
 struct SessionKeys {
-  std::unique_ptr<BoundKeys> bound;     ///< null: there were none
+  std::shared_ptr<BoundKeys> bound;     ///< null: there were none
   std::unique_ptr<Offer> offer;         ///< null: there was none
   std::uint64_t places_of_several = 0;  ///< that the waits for several keys have at them
 };

@@ -141,6 +141,32 @@ TEST_CASE("a coroutine takes what comes first, and the other call is cancelled")
   }(host, server));
 }
 
+TEST_CASE("what has come for a handler that is cancelled before it runs is given back") {
+  const Server server = start_server();
+  Store store = connect(server);
+  Store other = connect(server);
+  asio::io_context context;
+  for (int round = 0; round < 50; ++round) {
+    must(other.queue_push("q", "item"));
+    asio::cancellation_signal signal;
+    std::optional<Error> error;
+    async_queue_pop(store, "q", 20s,
+                    asio::bind_cancellation_slot(
+                        signal.slot(), asio::bind_executor(context, [&](const auto& result) {
+                          error = must_fail(result);
+                        })));
+    while (must(other.queue_length("q")) != 0) continue;
+    must(store.exists("q"));  // its reply comes behind the item
+    signal.emit(asio::cancellation_type::terminal);
+    context.restart();
+    context.run();
+    REQUIRE(error.has_value());
+    CHECK(error->code == ErrorCode::cancelled);
+    CHECK(error->happened == Happened::no);
+    CHECK(must(other.queue_pop("q", Duration(0))) == "item");
+  }
+}
+
 /// Counts what it gives out.
 template <class T>
 struct CountingAllocator {

@@ -12,6 +12,11 @@ from muster import _core
 from muster.errors import MusterError
 
 
+def _received(value: Any) -> Any:
+    """The value of a call, which its task has from now on."""
+    return value.accept() if isinstance(value, _core.TakenValue) else value
+
+
 class _Calls:
     """The calls of one loop that are under way. Muster's threads put their ends where the loop
     looks."""
@@ -38,19 +43,30 @@ class _Calls:
             del self._futures[token]
             raise
         try:
-            return await future
+            return _received(await future)
         except asyncio.CancelledError as cancelled:
             if future.cancelled():
                 call.cancel()
                 future = await self._end_of(token)
+            future = await self._given_back(future)
             error = future.exception()
             assert error is None or isinstance(error, MusterError)
             # asyncio and others compare its class, and some look at its message.
             told: Any = cancelled
             told.error = error
-            told.value = None if error else future.result()
+            told.value = None if error else _received(future.result())
             told.in_doubt = error is not None and error.in_doubt
             raise
+
+    async def _given_back(self, future: asyncio.Future[Any]) -> asyncio.Future[Any]:
+        """What was taken for a task that will not have it: how that ends."""
+        if future.exception() or not isinstance(future.result(), _core.TakenValue):
+            return future
+        self._last += 1
+        token = self._last
+        self._futures[token] = asyncio.get_running_loop().create_future()
+        future.result().give_back(self._completions, token)
+        return await self._end_of(token)
 
     async def _end_of(self, token: int) -> asyncio.Future[Any]:
         """Waits for a call that was cancelled, 2 s at most, whoever cancels the task again
