@@ -204,11 +204,16 @@ void Link::give_up(const Submitted& submitted) {
   {
     const std::lock_guard lock(state_.mutex);
     if (!state_.pending.has(submitted.slot, submitted.call)) return;
+    const bool has_taken = state_.pending.has_taken(submitted.slot);
     ticket = state_.pending.take(submitted.slot);
     const auto* const call = state_.protocol->requests().find(submitted.call);
     is_unsent = call != nullptr && !call->is_sent();
     try {
-      state_.protocol->cancel(submitted.call, world_->now());
+      if (has_taken) {
+        state_.protocol->conclude(submitted.call, protocol::Verdict::refused, world_->now());
+      } else {
+        state_.protocol->cancel(submitted.call, world_->now());
+      }
     } catch (const std::bad_alloc&) {
       break_down();
     }

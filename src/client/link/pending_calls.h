@@ -66,6 +66,8 @@ class PendingCalls {
   bool has(std::uint64_t slot, CallId call) const {
     return slot < entries_.size() && entries_[slot].call == call;
   }
+  /// Whether it is a cancelled take whose value has come.
+  bool has_taken(std::uint64_t slot) const { return entries_[slot].taken.has_value(); }
   /// What `add` took.
   Ticket take(std::uint64_t slot);
   /// A call that is over, and how.
