@@ -175,6 +175,7 @@ Waiting::Waiting(Link& link, Duration timeout, std::size_t request)
 Waiting::Waiting(Link& link, const wire::RequestBody& body, Duration timeout, Ticket ticket)
     : Waiting(link, timeout, body.index()) {
   call_ = link.submit(body, timeout, completing(std::move(ticket)));
+  is_over_ = false;
 }
 
 Ticket Waiting::completing(Ticket ticket) {

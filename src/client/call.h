@@ -102,6 +102,7 @@ class Waiting {
       : Waiting(link, PendingCalls::cancel_patience,
                 wire::RequestBody(wire::CancelTake{}).index()) {
     call_ = ask(completing({}));
+    is_over_ = false;
   }
   /// Waits, too: whoever completes the call writes into this object.
   ~Waiting();
@@ -120,7 +121,7 @@ class Waiting {
   const Instant until_;
   const std::size_t request_;  ///< what kind, as an index
   Link::Submitted call_;
-  bool is_over_ = false;
+  bool is_over_ = true;  ///< also before anything is submitted
 };
 
 /// Waits for a session, in the same way.

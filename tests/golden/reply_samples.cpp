@@ -102,6 +102,14 @@ Sample sessions_with_keys_sample() {
 }
 
 /// The same.
+Sample cancel_take_sample() {
+  Sample sample = reply_sample("reply_cancel_take", "What a take had taken was given back.",
+                               wire::CancelTakeReply{true});
+  sample.cut_may_decode = true;
+  return sample;
+}
+
+/// The same.
 Sample unheld_sample() {
   wire::InspectGroupReply reply = forming();
   reply.epoch = 7;
@@ -122,8 +130,7 @@ std::vector<Sample> reply_samples() {
       reply_sample("reply_empty",
                    "Done: multi_set, touch, wait, leave, report_dead, a cancellation.",
                    wire::EmptyReply{}),
-      reply_sample("reply_cancel_take", "What a take had taken was given back.",
-                   wire::CancelTakeReply{true}),
+      cancel_take_sample(),
       reply_sample("reply_applied", "A set or compare_set took effect.",
                    wire::AppliedReply{true, std::nullopt}),
       reply_sample("reply_not_applied", "A compare_set found another value.",

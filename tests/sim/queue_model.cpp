@@ -79,27 +79,36 @@ void QueueModel::may_come_back(const Key& key, const std::string& text) {
   if (found == queues_[key].items.end()) return problem(key, "nobody pushed it: " + text);
   if (found->second.popped != 0) problem(key, "an item is popped twice: " + text);
   found->second.back = unknown;
+  ++found->second.holders;
 }
 
-/// Another one may have popped it since.
+/// Another pop may have it since, and may have answered before this one.
 void QueueModel::given_back(const Key& key, const std::string& text, bool in_doubt) {
   Queue& queue = queues_[key];
+  Item& item = queue.items[text];
   --queue.pops_pending;
-  if (in_doubt) ++queue.pops_in_doubt;
-  if (!in_doubt) queue.items[text].back = ++tick_;
+  --item.holders;
+  if (in_doubt) {
+    ++queue.pops_in_doubt;
+    item.is_in_doubt = true;
+  } else {
+    ++queue.given_back;
+    if (item.holders == 0 && !item.is_in_doubt) item.back = ++tick_;
+  }
 }
 
 QueueModel::Seen QueueModel::look_begins(const Key& key) const {
   const auto found = queues_.find(key);
   if (found == queues_.end()) return {};
-  return {found->second.pushed, found->second.popped};
+  return {found->second.pushed, found->second.popped, found->second.given_back};
 }
 
 void QueueModel::counted(const Key& key, Seen before, std::int64_t count) const {
   const auto found = queues_.find(key);
   const Queue& queue = found == queues_.end() ? Queue() : found->second;
   if (count > queue.may_be_pushed - before.popped) problem(key, "there are more than were pushed");
-  const std::int64_t taken = queue.popped + queue.pops_pending + queue.pops_in_doubt;
+  const std::int64_t returned = queue.given_back - before.given_back;  // it may have been away then
+  const std::int64_t taken = queue.popped + queue.pops_pending + queue.pops_in_doubt + returned;
   if (count < before.pushed - taken) problem(key, "there are less than nobody has popped");
 }
 

@@ -38,6 +38,7 @@ class QueueModel {
   struct Seen {
     std::int64_t pushed = 0;
     std::int64_t popped = 0;
+    std::int64_t given_back = 0;
   };
   Seen look_begins(const Key& key) const;
   void counted(const Key& key, Seen before, std::int64_t count) const;
@@ -49,10 +50,12 @@ class QueueModel {
 
   struct Item {
     Tick begun = 0;
-    Tick pushed = 0;  ///< 0: not, as far as anybody knows
-    Tick popped = 0;  ///< 0: by nobody who knows it
-    Tick asked = 0;   ///< the pop that got it began
-    Tick back = 0;    ///< it was given back, and surely there from then on; 0: it was not
+    Tick pushed = 0;           ///< 0: not, as far as anybody knows
+    Tick popped = 0;           ///< 0: by nobody who knows it
+    Tick asked = 0;            ///< the pop that got it began
+    Tick back = 0;             ///< it was given back, and surely there from then on; 0: it was not
+    int holders = 0;           ///< pops that have it and may give it back
+    bool is_in_doubt = false;  ///< whether one of them has given it back
     bool refused = false;
   };
   struct Queue {
@@ -61,6 +64,7 @@ class QueueModel {
     std::int64_t popped = 0;
     std::int64_t may_be_pushed = 0;  ///< with those in doubt
     std::int64_t pops_pending = 0;
+    std::int64_t given_back = 0;
     std::int64_t pops_in_doubt = 0;
     Tick first_doubt = unknown;  ///< when the first pop began that is in doubt
   };
