@@ -193,6 +193,25 @@ TEST_CASE("an export has every key but those of sessions, and an import sets the
   CHECK(*listed[0].ttl <= 1h);
 }
 
+TEST_CASE("an export has every key of a server that has no memory left") {
+  const Musterctl musterctl;
+  CHECK(musterctl({"config", "set", "memory-bytes-max", "8MiB"}).exit_code == 0);
+  Store store = connect(musterctl.address());
+  std::size_t written_count = 0;
+  for (std::size_t value_bytes = 100'000; value_bytes > 0; value_bytes /= 10) {
+    const std::string value(value_bytes, 'x');
+    const auto write = [&] { return store.set("key/" + std::to_string(written_count), value); };
+    auto written = write();
+    for (; written.has_value(); written = write()) ++written_count;
+    CHECK(written.error().code == ErrorCode::resource_exhausted);
+    CHECK(written.error().detail.find("musterctl config set") != std::string::npos);
+  }
+  const Said said = musterctl({"export"});
+  CHECK(said.exit_code == 0);
+  CHECK(static_cast<std::size_t>(std::count(said.output.begin(), said.output.end(), '\n')) ==
+        written_count);
+}
+
 TEST_CASE("events and an export of a namespace that is not there are a mistake, not empty") {
   const Musterctl musterctl;
   const TemporaryFolder folder;

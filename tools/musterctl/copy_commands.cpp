@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdint>
 #include <cstring>
 #include <fstream>
 #include <iostream>
@@ -80,13 +81,14 @@ struct ExportArguments {
   std::string output;
 };
 
-/// So many keys from `begin` on that their values come in one reply.
-std::size_t batch_end(const std::vector<KeyInfo>& keys, std::size_t begin,
+/// So many keys from `begin` on, at most `keys_max`, that their values come in one reply.
+std::size_t batch_end(const std::vector<KeyInfo>& keys, std::size_t begin, std::size_t keys_max,
                       const muster::Limits& limits) {
   const std::uint64_t bytes_max = std::min<std::uint64_t>(batch_bytes_max, limits.round_bytes_max);
+  keys_max = std::min<std::size_t>(keys_max, limits.keys_per_operation_max);
   std::uint64_t bytes = 0;
   std::size_t end = begin;
-  while (end < keys.size() && end - begin < limits.keys_per_operation_max) {
+  while (end < keys.size() && end - begin < keys_max) {
     bytes += keys[end].value_bytes;
     if (end > begin && bytes > bytes_max) break;
     ++end;
@@ -117,8 +119,15 @@ class Export {
         return key.bound;
       });
       for (std::size_t begin = 0; begin < page->keys.size();) {
-        const std::size_t end = batch_end(page->keys, begin, run_.store.limits());
-        if (const auto error = batch(page->keys, begin, end)) return *error;
+        const std::size_t end = batch_end(page->keys, begin, keys_max_, run_.store.limits());
+        const auto error = batch(page->keys, begin, end);
+        // A server that is full has no memory to put the values of many keys into one reply.
+        const bool is_too_much = error && error->code == muster::ErrorCode::resource_exhausted;
+        if (is_too_much && end - begin > 1) {
+          keys_max_ = (end - begin) / 2;
+          continue;
+        }
+        if (error) return *error;
         if (has_failed_) return failed_with("unwritable_output", out_.complaint());
         begin = end;
       }
@@ -133,7 +142,8 @@ class Export {
                                      std::size_t end) {
     std::vector<std::string_view> names;
     for (std::size_t index = begin; index < end; ++index) names.push_back(keys[index].key);
-    const auto values = run_.store.multi_get(names, time_for_request(run_));
+    const auto values = names.size() == 1 ? value_of(names[0])
+                                          : run_.store.multi_get(names, time_for_request(run_));
     if (!values) return values.error();
     std::string lines;
     for (std::size_t index = begin; index < end; ++index) {
@@ -148,6 +158,20 @@ class Export {
     }
     has_failed_ = !out_.write(lines);
     return std::nullopt;
+  }
+
+  /// Its reply takes none of the server's memory; none: it has gone.
+  Result<std::vector<std::optional<std::string>>> value_of(std::string_view key) {
+    while (true) {
+      const auto is_there = run_.store.exists(key, time_for_request(run_));
+      if (!is_there.has_value()) return is_there.error();
+      if (!*is_there) return std::vector<std::optional<std::string>>(1);
+      auto value = run_.store.get(key, time_for_request(run_));
+      if (value) return std::vector<std::optional<std::string>>{*std::move(value)};
+      if (value.error().code != muster::ErrorCode::timed_out || run_.common.timeout) {
+        return value.error();
+      }
+    }
   }
 
   /// The standard output has the keys, unless they have a file.
@@ -168,6 +192,7 @@ class Export {
   const ExportArguments& arguments_;
   LinesOut out_;
   bool has_failed_ = false;
+  std::size_t keys_max_ = SIZE_MAX;  ///< of a batch, from where the server had no memory for more
   std::uint64_t written_count_ = 0;
   std::uint64_t bound_count_ = 0;
 };

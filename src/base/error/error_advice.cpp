@@ -72,7 +72,7 @@ std::string_view advice_for(ErrorCode code) {
     case ErrorCode::not_a_number: return "set it to a number first, or use another key";
     case ErrorCode::out_of_range: return "set it anew, or use another key";
     case ErrorCode::unsupported: return "update the older of the two sides";
-    case ErrorCode::suspended: return "ends by itself when the connection is back";
+    case ErrorCode::suspended: return "the session goes on when the connection is back";
     case ErrorCode::session_expired: return "reopen() begins a new session; form the groups anew";
     case ErrorCode::server_restarted: return "its state is gone; reopen() and form the groups anew";
     case ErrorCode::sequence_gap: return "use one handle per group and rank; leave and join anew";

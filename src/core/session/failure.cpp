@@ -52,7 +52,7 @@ Error memory_exhausted(const Quota& quota, std::uint64_t bytes) {
   }
   const QuotaRefusal refusal = quota.refusing(bytes);
   std::string what = std::to_string(bytes) + " more bytes would pass ";
-  std::string advice = "; remove keys, or start the server with a higher limit";
+  std::string advice = "; raise it by `musterctl config set`, or remove keys";
   Limit which = Limit::name_space_memory;
   if (refusal.is_of_identity) {
     which = Limit::identity_memory;

@@ -61,7 +61,7 @@ const Row rows[] = {
     {ErrorCode::unavailable, "connect", "Connection refused",
      "; check that the server runs at this address"},
     {ErrorCode::suspended, "get", "nothing that was sent in the last 12 s was answered",
-     "; ends by itself when the connection is back"},
+     "; the session goes on when the connection is back"},
     {ErrorCode::session_expired, "get", "session 7 is over; begin a new one",
      "; reopen() begins a new session; form the groups anew"},
     {ErrorCode::server_restarted, "get", "the server was restarted; what the session had is lost",

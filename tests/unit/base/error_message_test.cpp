@@ -193,7 +193,7 @@ TEST_CASE("the error of a change says whether it happened, that of a read says n
 TEST_CASE("an error without fields is its code and what to do about it") {
   Error error;
   error.code = ErrorCode::suspended;
-  CHECK(error.message() == "suspended: ends by itself when the connection is back");
+  CHECK(error.message() == "suspended: the session goes on when the connection is back");
   error.code = ErrorCode::not_found;
   CHECK(error.message() == "not_found");
   error.code = static_cast<ErrorCode>(999);
