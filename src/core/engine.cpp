@@ -116,6 +116,11 @@ int Engine::fire(Timer& timer, int work_max) {
     case TimerKind::parked: timer.owner<Parked>().wait->timed_out(); break;
     case TimerKind::key: return 1 + Table::fired(timer, std::min(work_max, work_per_table_max));
     case TimerKind::drain: timer.owner<Draining>().time_is_over(); break;
+    case TimerKind::offer: {
+      Session& guest = timer.owner<Session>();
+      guest.name_space.table.end_offer(guest);
+      break;
+    }
     case TimerKind::objects:
     case TimerKind::round:
     case TimerKind::member:

@@ -150,8 +150,9 @@ void GuestModel::gone(Connection id, Instant now) {
   guests_.erase(found);
 }
 
-/// What nobody has used for its lifetime goes.
+/// Old reservations end, and stores that no guest has used for their lifetime.
 void GuestModel::looked_at(Instant now) {
+  end_old_offers(now);
   for (auto& [name, store] : stores_) {
     const bool is_idle = store.guests == 0 && !(store.values.empty() && store.queues.empty());
     if (is_idle && now - store.idle_since >= terms_.idle_lifetime) store = Store{};
@@ -234,7 +235,7 @@ void GuestModel::done(Connection id) {
 }
 
 bool GuestModel::has_come(const Store& store, const std::string& key) const {
-  return store.values.count(key) != 0 || store.queues.count(key) != 0;
+  return store.values.count(key) != 0 || free_items(store, key) != 0;
 }
 
 bool GuestModel::must_be_refused(const Guest& guest) const {

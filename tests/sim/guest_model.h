@@ -29,6 +29,7 @@ class GuestModel {
   using Connection = std::uint64_t;
   struct Terms {
     Duration idle_lifetime{};
+    Duration grace{};             ///< for which an item is reserved
     std::uint32_t waits_max = 0;  ///< of one guest
     bool is_memory_short = false;
   };
@@ -57,7 +58,9 @@ class GuestModel {
   /// Its session is over, or was never begun.
   void closed_by_engine(Connection guest);
   void gone(Connection guest, Instant now);
-  /// The server looks at the clock.
+  /// The server's time, at each of its events.
+  void time_is(Instant now) { now_ = now; }
+  /// The server has looked which of its timers are due.
   void looked_at(Instant now);
   /// A client of Muster's own protocol has asked for something, and has had this answer.
   void own(const std::string& name_space, const wire::RequestBody& body, std::uint16_t code,
@@ -90,7 +93,7 @@ class GuestModel {
     std::map<std::string, std::deque<std::string>> queues;
     std::map<std::string, std::list<WaitPlace>> waiting;
     std::map<std::string, std::list<WaitPlace>> pops;  ///< of neighbours
-    std::map<std::string, std::size_t> offers;         ///< items that are kept for guests
+    std::map<std::string, std::size_t> offers;         ///< items that are reserved for guests
     std::uint64_t guests = 0;
     Instant idle_since{};
   };
@@ -110,7 +113,9 @@ class GuestModel {
     std::uint64_t arrived_bytes = 0;
     bool is_ending = false;
     std::set<WaitPlace> waits;
-    std::optional<std::string> offer;  ///< the key with an item that is kept for it
+    std::optional<std::string> offer;  ///< the key with an item that is reserved for it
+    Instant offer_ends{};
+    std::uint64_t offer_number = 0;  ///< in the order in which they were made
     // Of the request in hand.
     bool ends_waits = false;  ///< as each of PyTorch 1 does
     std::size_t step = 0;
@@ -141,6 +146,7 @@ class GuestModel {
   void serve_queue(Store& store, const std::string& key);
   void offer(Guest& guest, const std::string& key);
   void end_offer(Guest& guest);
+  void end_old_offers(Instant now);
   bool own_of_queue(Store& store, const wire::RequestBody& body, std::uint16_t code,
                     const std::string& reply);
 
@@ -167,6 +173,8 @@ class GuestModel {
   std::set<Connection> gone_;
   std::uint64_t requests_count_ = 0;
   std::uint64_t last_wait_ = 0;
+  std::uint64_t last_offer_ = 0;
+  Instant now_{};
 };
 
 }  // namespace muster::sim

@@ -2,12 +2,13 @@
 #include <utility>
 
 #include "body.h"
+#include "core/memory/wheel.h"
 #include "guest_model.h"
 #include "oracle.h"
 
 // Queues, which guests and their neighbours of Muster's own protocol share. An item is for the one
-// who came first of those who wait: a neighbour pops it, a guest is told, and it is kept for him
-// until he has done another step, or has gone.
+// who came first of those who wait: a neighbour pops it, a guest is notified, and it is reserved
+// for the guest until that has done another step, or has gone, or the grace is over.
 
 namespace muster::sim {
 
@@ -30,24 +31,30 @@ void GuestModel::serve_queue(Store& store, const std::string& key) {
   const auto is_given_up = [](const WaitPlace& place) { return place->guest == nullptr; };
   waiting.remove_if(is_given_up);
   pops.remove_if(is_given_up);
-  const bool is_guests_turn =
-      !waiting.empty() && (pops.empty() || waiting.front()->number < pops.front()->number);
-  if (is_guests_turn) {
-    const WaitPlace first = waiting.front();
-    waiting.pop_front();
+  while (free_items(store, key) != 0 && !(waiting.empty() && pops.empty())) {
+    const bool is_guests_turn =
+        !waiting.empty() && (pops.empty() || waiting.front()->number < pops.front()->number);
+    std::list<WaitPlace>& served = is_guests_turn ? waiting : pops;
+    const WaitPlace first = served.front();
+    served.pop_front();
     Guest& guest = *first->guest;
-    if (comes(*first)) offer(guest, key);
+    if (!is_guests_turn) {
+      guest.waits.erase(first);
+      owe(guest, take_first(store, key));
+    } else if (comes(*first)) {
+      offer(guest, key);
+    }
   }
-  if (pops.empty() || free_items(store, key) == 0) return;
-  const WaitPlace winner = pops.front();
-  pops.pop_front();
-  winner->guest->waits.erase(winner);
-  owe(*winner->guest, take_first(store, key));
 }
 
 void GuestModel::offer(Guest& guest, const std::string& key) {
   if (guest.offer) return;
   guest.offer = key;
+  guest.offer_number = ++last_offer_;
+  // The server's timers fire at whole ticks.
+  const Duration::rep tick = core::wheel_tick.count();
+  const Duration::rep end = (now_ + terms_.grace).time_since_epoch().count();
+  guest.offer_ends = Instant(Duration((end + tick - 1) / tick * tick));
   ++guest.store->offers[key];
 }
 
@@ -55,10 +62,21 @@ void GuestModel::end_offer(Guest& guest) {
   if (!guest.offer) return;
   const std::string key = *std::exchange(guest.offer, std::nullopt);
   --guest.store->offers[key];
-  const std::list<WaitPlace>& pops = guest.store->pops[key];
-  const bool is_waited_for = std::any_of(
-      pops.begin(), pops.end(), [](const WaitPlace& place) { return place->guest != nullptr; });
-  if (is_waited_for) serve_queue(*guest.store, key);
+  serve_queue(*guest.store, key);
+}
+
+/// Those whose grace is over, in the order of the server's timers.
+void GuestModel::end_old_offers(Instant now) {
+  std::map<std::pair<Instant, std::uint64_t>, Connection> old;
+  for (const auto& [id, guest] : guests_) {
+    const bool is_old = guest.offer && guest.offer_ends <= now;
+    if (is_old) old.emplace(std::pair(guest.offer_ends, guest.offer_number), id);
+  }
+  for (const auto& [place, id] : old) {
+    Guest& guest = guests_.at(id);
+    note(guest, "has no item reserved any more:");
+    end_offer(guest);
+  }
 }
 
 /// The last item goes with all that was kept of them.
@@ -75,10 +93,11 @@ std::string GuestModel::take_first(Store& store, const std::string& key) {
   return first;
 }
 
-/// A guest may take also what is kept for another one.
+/// A guest takes no item that is reserved for another one.
 void GuestModel::pop(Guest& guest, const std::string& key) {
+  const bool may_pop = free_items(*guest.store, key) != 0 || guest.offer == key;
+  if (!may_pop) return owe(guest, number_bytes(0));
   const auto found = guest.store->queues.find(key);
-  if (found == guest.store->queues.end()) return owe(guest, number_bytes(0));
   const auto count = static_cast<std::int64_t>(found->second.size());
   owe(guest, number_bytes(count) + sized_bytes(take_first(*guest.store, key)));
 }

@@ -304,6 +304,7 @@ void Server::read_frame(Network::ConnectionId connection, const wire::Frame& fra
 void Server::observe_time() {
   const Instant now = clock_.shows(scheduler_.now());
   const Duration late = now - std::exchange(last_event_, now);
+  guest_model_->time_is(now);
   // To handle an event takes no time here, so whenever it is late the process did not run.
   if (late <= options_.gap_max) return;
   looks_again_ = now + options_.drain_after_gap;

@@ -13,7 +13,8 @@ Oracle::Terms terms_of(const Plan& plan) {
 }
 
 GuestModel::Terms guest_terms_of(const Plan& plan) {
-  return {plan.guests_idle_lifetime, plan.options.limits.parked_waits_max, plan.has_small_limits};
+  return {plan.guests_idle_lifetime, plan.options.limits.grace,
+          plan.options.limits.parked_waits_max, plan.has_small_limits};
 }
 
 }  // namespace

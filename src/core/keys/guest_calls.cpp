@@ -16,10 +16,10 @@ Answer number_answer(std::size_t count) {
 
 }  // namespace
 
-/// Whether the key has a value, or something in its queue.
+/// Whether the key has a value, or an item that is not reserved for another guest.
 bool GuestCalls::has_come(std::string_view key) {
   const Spot spot = table_.state_.look(key);
-  return spot.has_value() || Queues::size_at(spot.entry) != 0;
+  return spot.has_value() || Queues::free_at(spot.entry) != 0;
 }
 
 /// If there is one for him.
@@ -72,9 +72,9 @@ void GuestCalls::ask(const RequestContext& context, const Push& request) {
 
 void GuestCalls::ask(const RequestContext& context, const Pop& request) {
   Entry* const entry = table_.state_.look(request.key).entry;
-  const std::size_t count = Queues::size_at(entry);
-  Answer answer = number_answer(count);
-  if (count != 0) {
+  const bool may_pop = Queues::may_pop(entry, context.session);
+  Answer answer = number_answer(may_pop ? Queues::size_at(entry) : 0);
+  if (may_pop) {
     answer.tail = table_.state_.queues.pop(*entry).item;
     answer.owns_tail = true;
   }

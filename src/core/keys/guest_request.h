@@ -9,8 +9,8 @@ namespace muster::core {
 // What guests ask that is no operation of Muster's own protocol; all else they ask as others do. A
 // key of theirs may also have a queue: items that are pushed and popped, beside its value.
 
-/// Until each of the keys has been there: with a value, or with something in its queue. Those that
-/// go again have come. None at all are there.
+/// Until each of the keys has been there: with a value, or with an item in its queue that is not
+/// reserved for another guest. Those that go again have come. None at all are there.
 struct AwaitKeys {
   std::vector<std::string_view> keys;
 };
@@ -33,7 +33,8 @@ struct Push {
   std::string_view key;
   std::string_view item;
 };
-/// How many are in the queue, and then the first of them, if there is one, which leaves it.
+/// How many are in the queue, and then the first of them, which leaves it; 0 if there is none, or
+/// all are reserved for other guests.
 struct Pop {
   std::string_view key;
 };

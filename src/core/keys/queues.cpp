@@ -45,6 +45,13 @@ std::size_t Queues::free_at(const Entry* entry) {
   return guests.queue.size() - std::min(guests.queue.size(), guests.offers_count);
 }
 
+bool Queues::may_pop(const Entry* entry, const Session& guest) {
+  if (free_at(entry) != 0) return true;
+  const Offer* const offer = guest.keys.offer.get();
+  const bool has_one = offer != nullptr && offer->at_key.linked();
+  return has_one && entry != nullptr && offer->key == entry->block.extras();
+}
+
 std::uint64_t Queues::first_bytes_at(const Entry* entry) {
   const Queue* const queue = queue_at(entry);
   return queue == nullptr ? 0 : queue->front()->view().size();
@@ -91,27 +98,29 @@ void Queues::will_fill(const Queue& queue) {
 Quota& Queues::quota_of(const Entry& entry) const { return table_.accounts[entry.account].quota; }
 
 void Queues::offer(Entry& entry, Session& guest) {
-  if (guest.keys.offer == nullptr) guest.keys.offer = std::make_unique<Offer>();
+  if (guest.keys.offer == nullptr) guest.keys.offer = std::make_unique<Offer>(guest);
   Offer& offer = *guest.keys.offer;
   if (offer.at_key.linked()) return;
   offer.key = entry.block.extras();
   offer.key->guests->offers.append(offer.at_key);
   ++offer.key->guests->offers_count;
+  const EngineServices& services = table_.services;
+  table_.services.timers().arm(offer.end, services.now() + services.options().limits.grace);
 }
 
 Entry* Queues::end_offer(Session& guest) {
   if (guest.keys.offer == nullptr || !guest.keys.offer->at_key.linked()) return nullptr;
-  guest.keys.offer->at_key.leave();
+  guest.keys.offer->withdraw();
   --guest.keys.offer->key->guests->offers_count;
   return &guest.keys.offer->key->entry;
 }
 
-/// Who was told of an item finds none.
+/// No item is left that could be reserved.
 void Queues::has_emptied(Entry& entry) {
   --count_;
   --table_.services.counted().held.queues;
   GuestExtras& guests = *entry.block.extras()->guests;
-  while (!guests.offers.empty()) guests.offers.first().at_key.leave();
+  while (!guests.offers.empty()) guests.offers.first().withdraw();
   guests.offers_count = 0;
   table_.drop_if_unused(entry);
 }

@@ -54,8 +54,10 @@ class Queues {
 
   /// How many items are at the key; `entry` null: none.
   static std::size_t size_at(const Entry* entry);
-  /// Of them, those that are not kept for guests.
+  /// Of them, those that are not reserved for guests.
   static std::size_t free_at(const Entry* entry);
+  /// Whether an item is free, or reserved for this guest.
+  static bool may_pop(const Entry* entry, const Session& guest);
   /// Of the first of them; 0: there is none.
   static std::uint64_t first_bytes_at(const Entry* entry);
 
@@ -69,9 +71,9 @@ class Queues {
   /// All of them go, and the entry as in `pop`.
   void drop(Entry& entry);
 
-  /// An item of the queue is kept for the guest who was told of it, unless one is already.
+  /// Reserves a free item for the guest until the grace is over, unless it has one already.
   void offer(Entry& entry, Session& guest);
-  /// It is no more. Returns where it was; null: nowhere, or all items have gone.
+  /// Ends the reservation. Returns where it was; null: there was none, or all items are removed.
   static Entry* end_offer(Session& guest);
 
   /// Of keys that have one.

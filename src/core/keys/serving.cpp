@@ -61,22 +61,26 @@ void Serving::serve_guests(Entry& entry) {
 }
 
 void Serving::serve_queue(Entry& entry) {
-  const KeyExtras* const extras = entry.block.extras();
-  if (extras == nullptr || extras->guests == nullptr) return;
-  const Chain<WaitLink>& waits = extras->guests->waits;
-  const Chain<WaitLink>& pops = extras->guests->pops;
-  if (!waits.empty()) {
+  while (Queues::free_at(&entry) != 0) {
+    const GuestExtras& guests = *entry.block.extras()->guests;
+    const Chain<WaitLink>& waits = guests.waits;
+    const Chain<WaitLink>& pops = guests.pops;
     const bool is_guests_turn =
-        pops.empty() || waits.first().wait->number < pops.first().wait->number;
-    if (is_guests_turn) serve_one_guest(entry);
+        !waits.empty() && (pops.empty() || waits.first().wait->number < pops.first().wait->number);
+    if (is_guests_turn) {
+      // A guest who waits for other keys, too, is not notified: the item is for the next one.
+      serve_one_guest(entry);
+      continue;
+    }
+    if (pops.empty()) return;
+    const bool is_last = Queues::size_at(&entry) == 1;
+    Parked& winner = pops.first().wait->parked;
+    table_.services.answer(winner, pop_answer(table_, winner.session.account, entry));
+    if (is_last) return;  // and the entry may be removed
   }
-  // A guest who waits for other keys, too, has not been told, so that it is for the next one.
-  if (pops.empty() || Queues::free_at(&entry) == 0) return;
-  Parked& winner = pops.first().wait->parked;
-  table_.services.answer(winner, pop_answer(table_, winner.session.account, entry));
 }
 
-/// An item that was told of is kept for him who was told.
+/// The item is reserved for the guest that is notified of it.
 void Serving::serve_one_guest(Entry& entry) {
   const Chain<WaitLink>& waits = entry.block.extras()->guests->waits;
   KeyWait& wait = *waits.first().wait;

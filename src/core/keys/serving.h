@@ -19,8 +19,8 @@ class Serving {
   void serve(std::span<Entry* const> appeared);
   /// All guests who wait at the key, which is there, are served: its barrier is complete.
   void serve_guests(Entry& entry);
-  /// An item has come into the key's queue, or is for others now. It serves the one who came first
-  /// of the guests, who are told, and of those who pop.
+  /// Items of the key's queue are free: a new one, or one that is no longer reserved. They serve
+  /// guests, which are notified, and pops, in the order in which these arrived.
   void serve_queue(Entry& entry);
 
   std::uint64_t last_wait = 0;          ///< the number of the one that came last

@@ -4,9 +4,9 @@
 #include "core/session/reply.h"
 
 // The table's requests on queues, of which guests ask the first by this, too. A key may have a
-// queue beside its value; neither knows of the other. An item's life: it is pushed -> it is for the
-// one who came first of those who wait: who pops has it at once, a guest is told, and it is kept
-// for him until he has gone on -> it is popped.
+// queue next to its value; neither knows of the other. An item's life: it is pushed -> it is for
+// the first of those that wait: a pop is answered with it; a guest is notified, and the item is
+// reserved for it until its next request or until the grace is over -> it is popped.
 
 namespace muster::core {
 namespace {
@@ -53,9 +53,7 @@ void Table::queue_length(const RequestContext& context, const wire::QueueLength&
 
 void Table::end_offer(Session& guest) {
   Entry* const entry = Queues::end_offer(guest);
-  if (entry != nullptr && !entry->block.extras()->guests->pops.empty()) {
-    state_.serving.serve_queue(*entry);
-  }
+  if (entry != nullptr) state_.serving.serve_queue(*entry);
 }
 
 }  // namespace muster::core

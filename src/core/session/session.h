@@ -59,11 +59,18 @@ struct BoundKeys : std::enable_shared_from_this<BoundKeys> {
   bool are_gone = false;
 };
 
-/// An item in the queue of a key of which a guest was told. It is kept for him until his next
-/// request has been carried out, or his session ends.
+/// A guest was notified of an item in the queue of a key. The item is reserved for the guest until
+/// its next request has been carried out, its session ends, or the grace is over.
 struct Offer {
+  explicit Offer(Session& guest) : end(TimerKind::offer, &guest) {}
+  void withdraw() {
+    at_key.leave();
+    end.disarm();
+  }
+
   KeyExtras* key = nullptr;  ///< as long as it is linked
   ChainLink<Offer> at_key{*this};
+  Timer end;
 };
 
 using ParkedByRequest = std::unordered_map<std::uint64_t, Parked>;

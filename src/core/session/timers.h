@@ -17,6 +17,7 @@ enum class TimerKind : std::uint8_t {
   member,   ///< owner: Member: its process has no handle
   forming,  ///< owner: Group: a joiner that is disconnected
   drain,    ///< owner: Draining: its time is over
+  offer,    ///< owner: Session: an item of a queue is kept for it no longer
 };
 
 /// One armed deadline, a member of what it belongs to. Disarms itself when destroyed.

@@ -211,7 +211,7 @@ TEST_CASE("an item is for the one who came first, whether a guest or another one
   CHECK(driver.engine.counts().waits == 0);
 }
 
-TEST_CASE("an item that a guest was told of is kept for it until it goes on, or goes") {
+TEST_CASE("an item is reserved for the guest that was notified of it, until its next request") {
   GuestDriver driver;
   const auto guest = driver.connect_guest();
   const auto other = driver.connect("guests");
@@ -235,17 +235,69 @@ TEST_CASE("an item that a guest was told of is kept for it until it goes on, or 
     driver.ask(guest, wire::Get{"key"});
     CHECK(value_of(driver.reply(waits)) == "1");
   }
-  SUBCASE("it goes") {
+  SUBCASE("its connection ends") {
     driver.apply(core::Disconnected{guest, core::DisconnectCause::closed});
     CHECK(value_of(driver.reply(waits)) == "1");
   }
-  SUBCASE("another guest takes it, and then comes another item") {
-    CHECK(driver.answer(driver.connect_guest(), core::Pop{"q"}).substr(8) == "1");
-    driver.number(driver.connect_guest(), core::Push{"q", "2"});
-    CHECK(value_of(driver.reply(waits)) == "2");
+  SUBCASE("the grace is over") {
+    driver.pass(1900ms);
+    CHECK_FALSE(driver.reply(waits));
+    driver.pass(200ms);
+    CHECK(value_of(driver.reply(waits)) == "1");
     CHECK(driver.number(guest, core::Pop{"q"}) == 0);
   }
   CHECK(driver.engine.counts().waits == 0);
+}
+
+TEST_CASE("a guest pops no item that is reserved for another guest, and is not notified of it") {
+  GuestDriver driver;
+  const auto guest = driver.connect_guest();
+  const auto other = driver.connect_guest();
+  const auto told = driver.ask_as_guest(guest, core::AwaitKeys{{"q"}});
+  const auto waits = driver.ask_as_guest(other, core::AwaitKeys{{"q"}});
+  const auto third = driver.connect_guest();
+  driver.number(third, core::Push{"q", "1"});
+  CHECK(driver.is_answered(told));
+  CHECK_FALSE(driver.is_answered(waits));
+  CHECK(driver.number(third, core::Pop{"q"}) == 0);
+  CHECK(driver.answer(third, core::CheckKeys{{"q"}}) == std::string(1, '\0'));
+  CHECK(driver.number(third, core::CountQueued{"q"}) == 1);
+  SUBCASE("it pops its item") {
+    CHECK(driver.answer(guest, core::Pop{"q"}).substr(8) == "1");
+    CHECK_FALSE(driver.is_answered(waits));
+    driver.number(third, core::Push{"q", "2"});
+    CHECK(driver.is_answered(waits));
+    CHECK(driver.number(guest, core::Pop{"q"}) == 0);
+  }
+  SUBCASE("a second item is for the others") {
+    driver.number(third, core::Push{"q", "2"});
+    CHECK(driver.is_answered(waits));
+    CHECK(driver.number(third, core::Pop{"q"}) == 0);
+    CHECK(driver.answer(other, core::Pop{"q"}).substr(8) == "1");
+    CHECK(driver.answer(guest, core::Pop{"q"}).substr(8) == "2");
+  }
+  SUBCASE("it asks for something else: the guest that waits is notified") {
+    driver.number(guest, core::CountKeys{});
+    CHECK(driver.is_answered(waits));
+    CHECK(driver.number(guest, core::Pop{"q"}) == 0);
+    CHECK(driver.answer(other, core::Pop{"q"}).substr(8) == "1");
+  }
+  SUBCASE("it is silent until the grace is over: the guest that waits is notified") {
+    driver.pass(2100ms);
+    CHECK(driver.is_answered(waits));
+    driver.pass(2100ms);
+    CHECK(driver.answer(guest, core::Pop{"q"}).substr(8) == "1");
+    CHECK(driver.number(other, core::Pop{"q"}) == 0);
+  }
+}
+
+TEST_CASE("a guest that waits for several keys leaves an item to the next guest") {
+  GuestDriver driver;
+  const auto several = driver.ask_as_guest(driver.connect_guest(), core::AwaitKeys{{"q", "key"}});
+  const auto one = driver.ask_as_guest(driver.connect_guest(), core::AwaitKeys{{"q"}});
+  driver.number(driver.connect_guest(), core::Push{"q", "1"});
+  CHECK_FALSE(driver.is_answered(several));
+  CHECK(driver.is_answered(one));
 }
 
 TEST_CASE("a guest that waits for other keys, too, is not told, and leaves the item to the next") {
