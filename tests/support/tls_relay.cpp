@@ -39,6 +39,7 @@ struct TlsRelay::Pair {
 TlsRelay::TlsRelay(Options options) : options_(std::move(options)) {
   admit(options_.keys);
   const auto find = [this](std::string_view id, unsigned char* secret) {
+    if (refuses_next_.exchange(false)) return false;
     const std::lock_guard lock(mutex_);
     const auto found = secrets_.find(std::string(id));
     if (found == secrets_.end()) return false;

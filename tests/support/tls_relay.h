@@ -37,6 +37,8 @@ class TlsRelay {
   const std::string& address() const { return address_; }
   /// From now on these are let in, and no others.
   void admit(const std::vector<std::string>& keys);
+  /// The next handshake fails as one does whose bytes were damaged on their way.
+  void refuse_next() { refuses_next_ = true; }
 
   /// Of the clients' connections so far: those that came, those whose client has shown its key, and
   /// those of them that ended in order, by TLS's own end.
@@ -64,6 +66,7 @@ class TlsRelay {
   net::Loop loop_;
   std::shared_ptr<net::Listener> listener_;
   std::vector<std::shared_ptr<Pair>> pairs_;
+  std::atomic<bool> refuses_next_{false};
   std::atomic<int> came_count_{0};
   std::atomic<int> established_count_{0};
   std::atomic<int> ended_in_order_count_{0};

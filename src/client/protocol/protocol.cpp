@@ -184,7 +184,8 @@ void Protocol::on(const Disconnected& input, Instant now) {
                     now);
   } else if (connection_.is_attempting() && input.is_refused) {
     // A key that is exchanged may be known here first.
-    if (!may_be_held(session_, lease_, now)) {
+    const bool is_over = !may_be_held(session_, lease_, now);
+    if (is_over && (session_.exists() || session_.refused_again())) {
       return end_session(session_.error_of(ErrorCode::permission_denied, std::move(detail)), now);
     }
     fail_attempt(AttemptOutcome::answered,

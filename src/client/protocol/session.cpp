@@ -28,6 +28,7 @@ Session::Session(const Session& broken, Error why) : options_(broken.options_) {
 
 void Session::open() {
   admission_ = Admission::open;
+  was_refused_ = false;
   last_trouble_ = error_of(ErrorCode::unavailable, "no attempt has come to an end yet");
 }
 

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 
 #include "base/time.h"
 #include "client/protocol/connection_state.h"
@@ -48,6 +49,9 @@ class Session {
   void open();
   /// The server takes connections.
   void connected();
+  /// TLS has refused the key or the server. Returns whether it did so before, too: bytes that were
+  /// damaged on their way look the same, but rarely twice.
+  bool refused_again() { return std::exchange(was_refused_, true); }
   void attempt_failed(Error why) { last_trouble_ = std::move(why); }
   void connection_lost(Error why, Instant now);
   void server_parted(std::string parting) { parting_ = std::move(parting); }
@@ -84,7 +88,8 @@ class Session {
   Error failure_;
   std::string parting_;  ///< the server's goodbye, until it is back
   Error last_trouble_;
-  Instant lost_{};  ///< the connection
+  bool was_refused_ = false;  ///< by TLS, since it was opened
+  Instant lost_{};            ///< the connection
 };
 
 }  // namespace muster::client::protocol

@@ -52,7 +52,7 @@ TEST_CASE("the name that the server's certificate must have may be given") {
   CHECK(must(store.set("k", "v")));
 }
 
-TEST_CASE("a server that another authority has signed is refused at once") {
+TEST_CASE("a server that another authority has signed is refused") {
   Certified certified;
   Authority other;
   const TlsRelay relay(certified.relay_with(other.sign("IP:127.0.0.1")));
@@ -64,7 +64,7 @@ TEST_CASE("a server that another authority has signed is refused at once") {
         ErrorCode::permission_denied);
 }
 
-TEST_CASE("a client that another authority has signed is refused at once") {
+TEST_CASE("a client that another authority has signed is refused") {
   Certified certified;
   Authority other;
   const TlsRelay relay(certified.relay_with(certified.authority.sign("IP:127.0.0.1")));
