@@ -204,8 +204,12 @@ void Engine::on(const Requested& event) {
   services_.set_request_memory(event.memory);
   inspector_.count_request(request.body.index());
   if (!session->rights.has(wire::facts_of(context.operation).right)) return deny(context);
-  if (auto why = refusal(context, is_repeated))
-    return services_.turn_away(context, *std::move(why));
+  // A membership always ends when its handle does: else the others would wait for a rank in vain.
+  const auto* const leave = std::get_if<wire::Leave>(&request.body);
+  const bool ends_membership =
+      leave != nullptr && session->name_space.groups.may_leave(*session, leave->epoch);
+  auto why = ends_membership ? std::nullopt : refusal(context, is_repeated);
+  if (why) return services_.turn_away(context, *std::move(why));
   static_assert(wire::every_request([]<class Body>(std::type_identity<Body>) {
                   return std::invocable<const Dispatch&, const Body&>;
                 }),

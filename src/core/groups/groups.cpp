@@ -94,7 +94,7 @@ std::optional<Error> Groups::refusal_to_make(const Account& account) const {
   if (used_bytes <= reserve_bytes || account.unit.is_below_memory_share()) return std::nullopt;
   return exhausted(state_.services.counted().tallies, Limit::groups_memory,
                    "memory is short: the reserve above memory_bytes_max is for groups that are "
-                   "there already; remove keys, or start the server with a higher limit",
+                   "there already; raise it by `musterctl config set`, or remove keys",
                    server.used_bytes(), server.limit_bytes() + reserve_bytes);
 }
 
@@ -196,6 +196,12 @@ Member* Groups::successor_of(const Session& session, std::uint64_t number) {
     if (is_later && member->live() && member->handle.epoch == number) return member;
   }
   return nullptr;
+}
+
+bool Groups::may_leave(const Session& session, std::uint64_t number) {
+  if (successor_of(session, number) != nullptr) return true;
+  Epoch* const epoch = epoch_of(number);
+  return epoch != nullptr && epoch->roster.find(session) != nullptr;
 }
 
 void Groups::leave(const RequestContext& context, const wire::Leave& request) {

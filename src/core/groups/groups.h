@@ -27,6 +27,8 @@ class Groups {
   // Requests.
   void join(const RequestContext& context, const wire::Join& request);
   void leave(const RequestContext& context, const wire::Leave& request);
+  /// Whether the session has a membership that such a request ends.
+  bool may_leave(const Session& session, std::uint64_t epoch);
   void regroup(const RequestContext& context, const wire::Regroup& request);
   void cancel_regroup(const RequestContext& context, const wire::CancelRegroup& request);
   void members(const RequestContext& context, const wire::Members& request);
