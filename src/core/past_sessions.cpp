@@ -18,15 +18,16 @@ void PastSessions::add_ended(const Session& session, const Error& why, Fencing f
   } else if (why.code == ErrorCode::permission_denied) {
     ended.detail = why.detail;
   } else {
-    // A hello that says resource_exhausted would mean that a later one may succeed.
-    ended.code = ErrorCode::session_expired;
-    if (session.grant == nullptr) return;  // what is not known is answered so, too
+    return;  // `why_over` is the answer
   }
   ended_.add(session.id, std::move(ended));
 }
 
-Error PastSessions::why_ended(std::uint64_t id, const Ended& ended) {
-  return ended.detail.empty() ? why_over(id) : failure(ended.code, ended.detail);
+const PastSessions::Blank* PastSessions::blank(std::uint64_t id, Instant now,
+                                               Duration paused) const {
+  const Blank* const blank = blanks_.find(id);
+  if (blank == nullptr) return nullptr;
+  return now < blank->deadline + (paused - blank->paused) ? blank : nullptr;
 }
 
 Error PastSessions::why_over(std::uint64_t id) {

@@ -34,16 +34,12 @@ class PastSessions {
     std::string name_space;
     Instant deadline{};  ///< until which it may come back
     Duration paused{};   ///< the engine's sum of gaps at that time
-
-    bool may_come_back(Instant now, Duration paused_now) const {
-      return now < deadline + (paused_now - paused);
-    }
   };
 
-  /// One that the server has ended, or somebody at the server.
+  /// One that was declared dead, ended by an operator, or whose credential was removed.
   struct Ended : Past {
-    ErrorCode code = ErrorCode::session_expired;
-    std::string detail;  ///< empty: the code says all
+    ErrorCode code = ErrorCode::fenced;
+    std::string detail;
   };
 
   /// fencing  of one that ends with `fenced`
@@ -52,11 +48,11 @@ class PastSessions {
   /// It lives again.
   void forget_blank(std::uint64_t id) { blanks_.forget(id); }
 
-  /// Null: there is none, or it is forgotten.
-  const Blank* blank(std::uint64_t id) const { return blanks_.find(id); }
+  /// Null: there is none, or not any more.
+  const Blank* blank(std::uint64_t id, Instant now, Duration paused) const;
+  /// Null: it has ended otherwise, or is forgotten.
   const Ended* ended(std::uint64_t id) const { return ended_.find(id); }
-  /// Why the session cannot be resumed: to its client, and where nothing is known of it.
-  static Error why_ended(std::uint64_t id, const Ended& ended);
+  /// Why the session cannot be resumed: to all but the client of an `Ended` one.
   static Error why_over(std::uint64_t id);
 
  private:

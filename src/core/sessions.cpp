@@ -40,19 +40,14 @@ const auth::Identity* identity_of(const Session& session) {
   return session.grant == nullptr ? nullptr : &session.grant->identity;
 }
 
-/// Also of a session that never was, where clients have to prove who they are.
-Error not_owner(std::uint64_t id) {
-  return failure(ErrorCode::permission_denied,
-                 "the token is not that of session " + std::to_string(id));
-}
-
-/// Why the hello cannot resume the session of this token, identity and namespace.
+/// Why the hello cannot resume the session of this token, identity and namespace. A client that is
+/// not the owner gets the same answer for every id, so that none learns which sessions exist.
 std::optional<Error> refusal_to_resume(const Hello& event, const wire::ResumeToken& token,
                                        const auth::Identity* identity,
                                        const std::string& name_space) {
   const wire::ClientHello& hello = event.hello;
   const std::string session = "session " + std::to_string(hello.session_id);
-  if (!is_owner(event, token, identity)) return not_owner(hello.session_id);
+  if (!is_owner(event, token, identity)) return PastSessions::why_over(hello.session_id);
   if (name_space != hello.name_space) {
     return failure(ErrorCode::permission_denied, session + " belongs to namespace " +
                                                      quoted(name_space) + ", not to " +
@@ -244,7 +239,13 @@ void Sessions::resume(const Hello& event) {
   if (found == sessions_.end()) return resume_past(event);
   Session& session = *found->second;
   auto why = refusal_to_resume(event, session.token, identity_of(session), session.name_space.name);
-  if (why) return refuse(event, std::move(*why));
+  if (why) {
+    services_.effects().log(LogLevel::warning,
+                            describe(event.hello.process) + " tried to resume session " +
+                                std::to_string(session.id) + " without its token or identity",
+                            event.unit);
+    return refuse(event, std::move(*why));
+  }
   if (session.connection != 0) {
     connections_.close(
         session.connection,
@@ -260,19 +261,16 @@ void Sessions::resume(const Hello& event) {
 /// why it is over.
 void Sessions::resume_past(const Hello& event) {
   const std::uint64_t id = event.hello.session_id;
-  const PastSessions::Blank* const blank = past_.blank(id);
+  const PastSessions::Blank* const blank =
+      past_.blank(id, services_.now(), services_.clock().paused());
   if (blank == nullptr) {
     const PastSessions::Ended* const ended = past_.ended(id);
-    if (ended != nullptr && is_owner(event, ended->token, ended->owner())) {
-      return refuse(event, PastSessions::why_ended(id, *ended));
-    }
-    return refuse(event, event.grant == nullptr ? PastSessions::why_over(id) : not_owner(id));
+    const bool is_told = ended != nullptr && is_owner(event, ended->token, ended->owner());
+    return refuse(event,
+                  is_told ? failure(ended->code, ended->detail) : PastSessions::why_over(id));
   }
   auto why = refusal_to_resume(event, blank->token, blank->owner(), blank->name_space);
   if (why) return refuse(event, std::move(*why));
-  if (!blank->may_come_back(services_.now(), services_.clock().paused())) {
-    return refuse(event, PastSessions::why_over(id));
-  }
   Hello again = event;
   again.hello.role = blank->role;
   if (begin(again, id, blank->token)) past_.forget_blank(id);
