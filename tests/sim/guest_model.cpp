@@ -431,12 +431,14 @@ void GuestModel::list(Guest& guest) {
     for (const auto& [key, value] : guest.store->values) guest.listing->always.insert(key);
     guest.listing->ever = guest.listing->always;
   }
-  if (!guest.said.empty()) check_listing(guest);
+  if (guest.said.size() > guest.owed.size()) check_listing(guest);
 }
 
 /// Each key once, that was there all the time or at some time meanwhile.
 void GuestModel::check_listing(Guest& guest) {
+  const std::size_t begin = guest.owed.size();  // of what an ended reservation has brought
   std::string_view left = guest.said;
+  left.remove_prefix(begin);
   std::set<std::string> keys;
   for (std::int64_t count = take_number(left); count > 0 && !left.empty(); --count) {
     const std::string key = take_sized(left);
@@ -448,8 +450,8 @@ void GuestModel::check_listing(Guest& guest) {
   }
   guest.listing.reset();
   std::string all = number_bytes(static_cast<std::int64_t>(keys.size()));
-  guest.owed += std::string(guest.said.substr(0, guest.said.size() - left.size()));
-  if (guest.owed.substr(0, all.size()) != all) problem(guest, "a list of another length");
+  guest.owed += guest.said.substr(begin, guest.said.size() - left.size() - begin);
+  if (guest.owed.substr(begin, all.size()) != all) problem(guest, "a list of another length");
 }
 
 /// What this client asks for has no second step, and no waits.
