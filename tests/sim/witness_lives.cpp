@@ -183,6 +183,7 @@ void Witness::check_telling(const Telling& telling) {
     const auto session = sessions_.find(id);
     if (epoch.gone.count(rank) != 0 || session == sessions_.end()) continue;
     if (session->second.connection == 0) continue;
+    if (may_have_left(session->second).count(epoch.group) != 0) continue;
     const auto told = epoch.told.find(id);
     if (told != epoch.told.end() && told->second.count(telling.rank) != 0) continue;
     if (epoch.left.count(telling.rank) != 0 && epoch.told_of_loss.count(id) != 0) continue;
