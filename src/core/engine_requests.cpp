@@ -87,7 +87,7 @@ bool takes(Operation operation) {
 std::uint64_t bytes_to_keep(Operation operation) {
   const bool has_value = takes(operation) || operation == wire::operation<wire::CompareSet>;
   return kept_answer_bytes + (has_value ? shared_value_bytes_min : 0) +
-         (takes(operation) ? taken_bytes : 0);
+         (takes(operation) ? taken_record_bytes : 0);
 }
 
 /// Shares do not count for what frees memory, so that that goes on.
@@ -297,7 +297,7 @@ std::optional<Error> Engine::refusal(const RequestContext& context, bool is_repe
   // What clients have taken and do not have yet counts by itself: they acknowledge it later.
   const std::uint64_t taken_max =
       std::uint64_t{limits.cached_results_max} + limits.parked_waits_max;
-  if (takes(operation) && session.requests.cached_taken_count >= taken_max) {
+  if (session.requests.cached_taken_count >= taken_max && takes(operation)) {
     return exhausted(
         services_.counted().tallies, Limit::cached_results,
         "cached_results_max and parked_waits_max takes and pops are not acknowledged yet",

@@ -22,12 +22,12 @@ TakenKey::TakenKey(TableState& table, Account& payer, const Entry& entry)
       bound_(bound_with(entry)) {
   // A key that is taken again has been set again, so that an earlier one is here no more.
   is_noted_ = table_.taken_keys.emplace(key_, this).second;
-  payer_.quota.charge_always(taken_bytes + key_.size());
+  payer_.quota.charge_always(taken_record_bytes + key_.size());
 }
 
 TakenKey::~TakenKey() {
   if (is_noted_) table_.taken_keys.erase(key_);
-  payer_.quota.release(taken_bytes + key_.size());
+  payer_.quota.release(taken_record_bytes + key_.size());
 }
 
 void TakenKey::note_set_again() {
@@ -58,10 +58,10 @@ bool TakenKey::give_back(const Payload& value) {
 
 TakenItem::TakenItem(TableState& table, Account& payer, std::string_view key)
     : table_(table), payer_(payer), key_(key) {
-  payer_.quota.charge_always(taken_bytes + key_.size());
+  payer_.quota.charge_always(taken_record_bytes + key_.size());
 }
 
-TakenItem::~TakenItem() { payer_.quota.release(taken_bytes + key_.size()); }
+TakenItem::~TakenItem() { payer_.quota.release(taken_record_bytes + key_.size()); }
 
 bool TakenItem::give_back(const Payload& item) {
   Entry* const entry = table_.make_place(payer_, key_, Charging::always);

@@ -53,7 +53,7 @@ class TakenItem final : public Taken {
 };
 
 /// What one of them takes beside its key, with its place among those of the table.
-inline constexpr std::uint64_t taken_bytes = sizeof(TakenKey) + 80;
+inline constexpr std::uint64_t taken_record_bytes = sizeof(TakenKey) + 80;
 
 /// The answer of a take. The key still has its value, which is to be removed next.
 Answer take_answer(TableState& table, Account& payer, const Entry& entry);
