@@ -96,12 +96,15 @@ async def by_timeout(call: Awaitable[bytes], ticks: int) -> bytes:
 async def by_group(call: Awaitable[bytes], ticks: int) -> bytes:
     """Another task of the group fails."""
 
+    async def calls() -> bytes:
+        return await call
+
     async def fails() -> None:
         await asyncio.sleep(ticks * 0.0001)
         raise ValueError
 
     async with asyncio.TaskGroup() as group:
-        task = group.create_task(call)  # type: ignore[arg-type]
+        task = group.create_task(calls())
         group.create_task(fails())
     return task.result()
 

@@ -131,6 +131,7 @@ TEST_CASE("wrong flags, values, files and limits are usage errors that name what
   CHECK(out_of_range.wait().exit_code == 2);
 }
 
+#if !MUSTER_TEST_HAS_ASAN && !MUSTER_TEST_HAS_TSAN  // which reserve terabytes
 /// musterd behind commands of a shell, which may set limits for it.
 Process::Options behind(const std::string& commands, const std::vector<std::string>& flags) {
   Process::Options options = musterd_options(flags);
@@ -139,7 +140,6 @@ Process::Options behind(const std::string& commands, const std::vector<std::stri
   return options;
 }
 
-#if !MUSTER_TEST_HAS_ASAN && !MUSTER_TEST_HAS_TSAN  // which reserve terabytes
 TEST_CASE("memory-bytes-max is fitted to the limit of the address space, or the start is refused") {
   Musterd musterd(behind("ulimit -v 262144", {"--listen", "127.0.0.1:0"}), 1);
   CHECK(is_served(musterd.address()));
