@@ -345,7 +345,8 @@ void Engine::on(const Abandoned& event) {
   if (session == nullptr) return;
   services_.effects().spend(event.request_ids->size());
   for (const std::uint64_t id : *event.request_ids) services_.abandon_wait(*session, id);
-  // What these give back is for none of those.
+  // What these give back, and an item that was reserved, is for none of those.
+  if (session->keys.offer != nullptr) session->name_space.table.end_offer(*session);
   for (const std::uint64_t id : *event.request_ids) {
     const auto answered = services_.abandon_answer(*session, id);
     if (!answered) continue;

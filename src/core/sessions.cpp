@@ -168,7 +168,7 @@ bool Sessions::begin(const Hello& event, std::uint64_t id, const wire::ResumeTok
   if (!why) reached = limit_reached(unit, event.guest.has_value());
   const bool is_operator = operates(event.hello.role, event.grant.get(), event.is_of_own_user);
   if (reached && !is_operator) why = why_full(*reached, event.guest.has_value());
-  if (!why && !is_operator) why = refusal_of_channel(event, name_space, unit);
+  if (!why && !is_operator) why = refusal_of_channel(event, unit);
   if (why) {
     refuse(event, *std::move(why));
     name_spaces_.units().drop_if_over(unit);
@@ -219,16 +219,15 @@ bool Sessions::begin(const Hello& event, std::uint64_t id, const wire::ResumeTok
 }
 
 /// Why there is no memory for the connection of a new session, where that takes more than a plain
-/// one does. A session that is there already may always come back.
-std::optional<Error> Sessions::refusal_of_channel(const Hello& event, NameSpace* name_space,
-                                                  Unit& unit) {
+/// one does. Values leave room for it, so that keys can be read and removed when memory is full:
+/// half of the reserve, and all of it for an owner below its share. A session that is there already
+/// may always come back.
+std::optional<Error> Sessions::refusal_of_channel(const Hello& event, Unit& unit) {
   if (event.channel_bytes == 0) return std::nullopt;
-  Quota& all = services_.memory().all;
-  Quota account(UINT64_MAX, name_space != nullptr ? &name_space->quota : &all, &unit.quota);
-  if (account.charge(event.channel_bytes)) {
-    account.release(event.channel_bytes);
-    return std::nullopt;
-  }
+  const Quota& all = services_.memory().all;
+  const std::uint64_t reserve_bytes = all.reserve_bytes() / (unit.is_below_memory_share() ? 1 : 2);
+  const std::uint64_t used_bytes = all.used_bytes() + event.channel_bytes;
+  if (used_bytes <= all.limit_bytes() + reserve_bytes) return std::nullopt;
   return full(services_.counted().tallies, Limit::sessions_memory,
               "memory is short: there is none for one more encrypted session", all.used_bytes(),
               all.limit_bytes());

@@ -79,7 +79,7 @@ class Sessions {
   std::optional<Error> refusal(const Hello& event) const;
   std::optional<Error> refusal_of_identity(const Unit& unit);
   std::optional<Limit> limit_reached(Unit& unit, bool is_guest);
-  std::optional<Error> refusal_of_channel(const Hello& event, NameSpace* name_space, Unit& unit);
+  std::optional<Error> refusal_of_channel(const Hello& event, Unit& unit);
   Error why_full(Limit limit, bool is_guest);
   SharedLimit limit_of_guests() const;
   bool has_place_of_guests(const Unit& unit) const;

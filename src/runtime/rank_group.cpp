@@ -11,7 +11,7 @@
 
 namespace muster::runtime {
 
-std::string subgroup_name(std::string_view world, const std::vector<int>& world_ranks,
+std::string subgroup_name(std::string_view world, const std::vector<int>& world_ranks, int number,
                           std::string_view dimension, std::string_view name) {
   constexpr std::size_t listed_bytes_max = 256;
   std::string ranks;
@@ -19,6 +19,7 @@ std::string subgroup_name(std::string_view world, const std::vector<int>& world_
   if (ranks.size() > listed_bytes_max) {
     ranks = std::to_string(world_ranks.size()) + " ranks " + std::to_string(base::digest_of(ranks));
   }
+  if (number != 1) ranks += "#" + std::to_string(number);
   std::string text = std::string(world) + "/" + ranks;
   if (!dimension.empty()) text += "@" + std::string(dimension);
   return name.empty() ? text : text + "/" + std::string(name);

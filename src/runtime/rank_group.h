@@ -20,7 +20,9 @@ class TensorState;
 /// The name of the group of these ranks, equal on all of them: "world/0,2,5", behind it the
 /// dimension of a mesh that they are along, "@data", and `name`. Of many ranks it has their number
 /// and a digest.
-std::string subgroup_name(std::string_view world, const std::vector<int>& world_ranks,
+///
+/// number  of the group among those that its members have formed, from 1: "world/0,2,5#2"
+std::string subgroup_name(std::string_view world, const std::vector<int>& world_ranks, int number,
                           std::string_view dimension, std::string_view name);
 
 /// Who is in a group, by its own ranks.

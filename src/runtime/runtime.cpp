@@ -190,13 +190,14 @@ Result<RankGroup> Runtime::Impl::subgroup(std::vector<int> world_ranks, std::str
   of_group.other_tenants = point_->other_tenants;
   of_group.data_expiration = point_->data_expiration;
   of_group.timeout = options.timeout == default_timeout ? point_->timeout : options.timeout;
-  const std::string name =
-      runtime::subgroup_name(point_->group, world_ranks, dimension, options.name);
+  const auto name_of = [&](int number) {
+    return runtime::subgroup_name(point_->group, world_ranks, number, dimension, options.name);
+  };
   // Its members have formed it as often: the next one is another group, whoever has left the last.
-  int& formed_count = formed_counts_[name];
-  auto group = StatelessProcessGroup::create(
-      *store(), formed_count == 0 ? name : name + "#" + std::to_string(formed_count + 1),
-      static_cast<int>(own - world_ranks.begin()), static_cast<int>(world_ranks.size()), of_group);
+  int& formed_count = formed_counts_[name_of(1)];
+  auto group = StatelessProcessGroup::create(*store(), name_of(formed_count + 1),
+                                             static_cast<int>(own - world_ranks.begin()),
+                                             static_cast<int>(world_ranks.size()), of_group);
   if (!group) return std::move(group).error();
   ++formed_count;
   runtime::Members members;

@@ -53,7 +53,15 @@ Given decode(std::string_view bytes) {
   return in.ok() && in.at_end() ? given : Given();
 }
 
-Error about(const StatelessProcessGroup& group, std::string_view operation, Error error) {
+/// Also says where the ranks at fault run, as far as the server knows.
+Error about(StatelessProcessGroup& group, std::string_view operation, Error error) {
+  const auto members = group.members(std::chrono::seconds(5));
+  for (RankReport& report : error.ranks) {
+    report.joined = true;  // it has given a value
+    if (!members.has_value()) continue;
+    for (const MemberInfo& member : *members)
+      if (member.rank == report.rank) report.process = member.process;
+  }
   error.operation = operation;
   error.group = group.name();
   error.epoch = group.epoch();

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import gc
+import time
 from collections.abc import Callable, Coroutine
 from typing import Any
 
@@ -327,6 +329,59 @@ def test_ranks_are_tasks(address: str, namespace: str) -> None:
 
     async def main() -> None:
         assert await asyncio.gather(*(rank_of(rank) for rank in range(3))) == [0, None, 1]
+
+    asyncio.run(main())
+
+
+def test_a_cancelled_join_or_connect_leaves_no_handle(address: str, namespace: str) -> None:
+    """Their answers came before the tasks could run with them."""
+
+    async def end(task: asyncio.Task[Any]) -> Any:
+        await asyncio.sleep(0)
+        time.sleep(0.05)  # the answer comes
+        task.cancel()
+        try:
+            await task
+        except asyncio.CancelledError as cancelled:
+            return cancelled
+        raise AssertionError("it was not cancelled")
+
+    async def main() -> None:
+        gc.disable()
+        async with await aio.Store.connect(address, namespace=namespace) as store:
+            other = await aio.Store.connect(address, namespace=namespace)
+            join = aio.StatelessProcessGroup.join
+            first = asyncio.create_task(join(store, "g", 0, 2))
+            while not await store.inspect("groups"):
+                await asyncio.sleep(0.001)
+            told = outcome_of(await end(asyncio.create_task(join(other, "g", 1, 2))))
+            assert (told.error, told.value, told.in_doubt) == (None, None, False)
+            with pytest.raises((muster.RankLeft, muster.RankLost)):
+                await (await first).barrier(timeout=30)
+            connect = aio.Store.connect(address, namespace=namespace, label="given up")
+            told = outcome_of(await end(asyncio.create_task(connect)))
+            assert (told.error, told.value) == (None, None)
+            while "given up" in [each["label"] for each in await store.inspect("sessions")]:
+                await asyncio.sleep(0.01)
+            other.close()
+
+    try:
+        asyncio.run(main())
+    finally:
+        gc.enable()
+
+
+def test_a_cancelled_gather_tells_the_objects(address: str, namespace: str) -> None:
+    async def main() -> None:
+        async with await aio.Store.connect(address, namespace=namespace) as store:
+            group = await aio.StatelessProcessGroup.join(store, "g", 0, 1)
+            task = asyncio.create_task(group.all_gather_obj({"a": 1}))
+            await asyncio.sleep(0)
+            time.sleep(0.05)
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError) as raised:
+                await task
+            assert outcome_of(raised.value).value == [{"a": 1}]
 
     asyncio.run(main())
 

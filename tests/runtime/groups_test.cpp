@@ -82,6 +82,22 @@ TEST_CASE("ranks that ask for a subgroup again get another one, whoever has kept
   });
 }
 
+TEST_CASE("no name of a subgroup is that of another one that was formed twice") {
+  Job job(2);
+  job.run([](Runtime& runtime) {
+    const std::vector<int> both = {0, 1};
+    SubgroupOptions soon;
+    soon.timeout = 5s;
+    std::vector<RankGroup> groups;
+    for (const char* const name : {"y#2", "y", "y", "x", "x", "x#2", "#2", "", ""}) {
+      soon.name = name;
+      groups.push_back(must(runtime.subgroup(both, soon)));
+    }
+    for (const RankGroup& group : groups) must(group.group()->barrier());
+    must(runtime.world().group()->barrier());
+  });
+}
+
 TEST_CASE("a subgroup that has not formed in time is formed by the next calls") {
   Job job(2);
   std::atomic<bool> has_failed = false;
@@ -90,7 +106,9 @@ TEST_CASE("a subgroup that has not formed in time is formed by the next calls") 
     SubgroupOptions brief;
     brief.timeout = 50ms;
     if (runtime.rank() == 0) {
-      CHECK(must_fail(runtime.subgroup(both, brief)).code == ErrorCode::timed_out);
+      // On a machine that is busy enough the server's answer comes too late to be received.
+      const ErrorCode code = must_fail(runtime.subgroup(both, brief)).code;
+      CHECK((code == ErrorCode::timed_out || code == ErrorCode::outcome_unknown));
       has_failed = true;
     }
     await([&] { return has_failed.load(); });

@@ -9,6 +9,7 @@
 
 #include <doctest/doctest.h>
 
+#include "base/host_pid.h"
 #include "muster/codec_cereal.h"
 #include "runtime/job.h"
 
@@ -130,6 +131,9 @@ TEST_CASE("a rank that alone has another operation, or type, is named to all, an
             must_fail(all_reduce_value(world, 1, is_wrong ? operation : ReduceOp::sum));
         CHECK(error.code == ErrorCode::mismatch);
         CHECK(error.rank_ranges == std::vector<RankRange>{{wrong, wrong}});
+        REQUIRE(error.ranks.size() == 1);
+        CHECK(error.ranks[0].joined);
+        CHECK(error.ranks[0].process.pid == base::host_pid());
       }
       const auto reduced = runtime.rank() == wrong
                                ? must_fail(all_reduce_value(world, 1.0, ReduceOp::bit_or))

@@ -204,17 +204,19 @@ void GuestModel::stepped(Connection id, bool is_refused) {
     return give_up(guest);
   }
   const Command command = guest.sent.front().request.command;
-  const bool pops = command == Command::queue_pop;
-  if (!pops && command != Command::cancel_wait) end_offer(guest);
+  // A pop may take the item; the others are answered before the engine is asked.
+  const bool ends_offer_later =
+      command == Command::queue_pop || command == Command::ping || command == Command::cancel_wait;
+  if (!ends_offer_later) end_offer(guest);
   const bool must_be = must_be_refused(guest);
   note(guest, is_refused ? "is refused" : guest.step == 0 ? "asks" : "goes on with");
   if (must_be && !is_refused) problem(guest, "it is carried out");
   if (is_refused && !must_be && !may_be_refused(guest)) problem(guest, "it is refused");
   guest.is_ending = is_refused;
   if (must_be || is_refused) return;
-  ++guest.step;
+  if (command != Command::ping) ++guest.step;  // which the engine has no answer for
   carry_out(guest, guest.sent.front().request);
-  if (pops) end_offer(guest);
+  if (ends_offer_later) end_offer(guest);
 }
 
 /// Its last answer goes before those of waits that were over meanwhile.
@@ -222,7 +224,6 @@ void GuestModel::done(Connection id) {
   Guest& guest = guests_.at(id);
   if (guest.sent.empty()) return;
   const GuestRequest& request = guest.sent.front().request;
-  if (request.command == Command::ping) owe(guest, number_bytes(request.number).substr(0, 4));
   if (guest.listing) problem(guest, "there is no list");
   const bool is_cut = request.command == Command::multi_get && guest.step != request.keys.size();
   if (is_cut) problem(guest, "it is done before all values are there");
@@ -324,6 +325,7 @@ void GuestModel::carry_out(Guest& guest, const GuestRequest& request) {
     case Command::list_keys: return list(guest);
     case Command::barrier: return arrive(guest, request);
     case Command::cancel_wait: owe(guest, wait_cancelled); return give_up(guest);
+    case Command::ping: return owe(guest, number_bytes(request.number).substr(0, 4));
     default: return problem(guest, "it takes a step for this");
   }
 }
@@ -434,22 +436,26 @@ void GuestModel::list(Guest& guest) {
   if (guest.said.size() > guest.owed.size()) check_listing(guest);
 }
 
-/// Each key once, that was there all the time or at some time meanwhile.
+/// Each key once that was there all the time. Others that were there at some time may be in it; one
+/// that was removed and set again in between also twice.
 void GuestModel::check_listing(Guest& guest) {
   const std::size_t begin = guest.owed.size();  // of what an ended reservation has brought
   std::string_view left = guest.said;
   left.remove_prefix(begin);
   std::set<std::string> keys;
+  std::int64_t listed_count = 0;
   for (std::int64_t count = take_number(left); count > 0 && !left.empty(); --count) {
     const std::string key = take_sized(left);
-    if (!keys.insert(key).second) problem(guest, "twice in a list: " + key);
+    ++listed_count;
+    const bool is_twice = !keys.insert(key).second && guest.listing->always.count(key) != 0;
+    if (is_twice) problem(guest, "twice in a list: " + key);
     if (guest.listing->ever.count(key) == 0) problem(guest, "not there, but in a list: " + key);
   }
   for (const std::string& key : guest.listing->always) {
     if (keys.count(key) == 0) problem(guest, "not in a list: " + key);
   }
   guest.listing.reset();
-  std::string all = number_bytes(static_cast<std::int64_t>(keys.size()));
+  const std::string all = number_bytes(listed_count);
   guest.owed += guest.said.substr(begin, guest.said.size() - left.size() - begin);
   if (guest.owed.substr(begin, all.size()) != all) problem(guest, "a list of another length");
 }

@@ -146,6 +146,10 @@ Result<void> Conversation::ask(const Request& request, Step& into, ReplySink& ou
     case Command::ping:
       out.send(std::string_view(length_of(static_cast<std::uint64_t>(request.number)).data(),
                                 sizeof(std::uint32_t)));
+      // No wait ends, but the engine has to know of every request: it ends a reservation.
+      into.kind = Kind::abandon;
+      into.abandoned.clear();
+      is_over_ = true;
       break;
     case Command::set: own(wire::Set{keys[0], values[0], {}, false, false}); break;
     case Command::append: own(wire::Append{keys[0], values[0]}); break;

@@ -1,3 +1,4 @@
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <utility>
@@ -74,6 +75,38 @@ TEST_CASE("a tenant that nobody can have is refused before the server is asked")
   const std::vector<std::string> many(9, "server");
   CHECK(must_fail(Group::create(store, "g", 0, 1, shared_with(many))).code ==
         ErrorCode::invalid_argument);
+}
+
+TEST_CASE("values leave room for clients by TLS, which can remove some") {
+  ServerOptions options;
+  options.credentials = key_line("trainer", 1) + key_line("server", 2);
+  options.memory_bytes_max = 3U << 20;
+  options.namespace_memory_bytes_max = 2U << 20;
+  const Server server = start_disturbed_server(options);
+  const auto store_of = [&](const char* tenant, std::uint8_t key, const char* name_space) {
+    const CredentialFile file(key_line(tenant, key));
+    StoreOptions of_store;
+    of_store.credential_file = file.path();
+    of_store.name_space = name_space;
+    return connect(server, of_store);
+  };
+  Store full = store_of("trainer", 1, "full");
+  Store other = store_of("trainer", 1, "other");
+  int count = 0;
+  for (Store* store : {&full, &other}) {
+    for (std::size_t bytes = 1U << 20; bytes > 0; bytes /= 16) {
+      const std::string value(bytes, 'x');
+      while (store->set("key/" + std::to_string(count), value).has_value()) ++count;
+    }
+  }
+  // A namespace that is full, and then a server that is, let clients in.
+  for (const char* const name_space : {"full", "other"}) {
+    Store again = store_of("trainer", 1, name_space);
+    Store of_another = store_of("server", 2, name_space);
+    CHECK(must(of_another.list("")).keys.size() > 0);
+    CHECK(must(again.remove(name_space == std::string("full") ? "key/0" : "key/none")) ==
+          (name_space == std::string("full")));
+  }
 }
 
 }  // namespace

@@ -214,6 +214,20 @@ TEST_CASE("a queue gives what was pushed first, and a push wakes who has waited 
   CHECK(waits.ask(waits.other, wait({"/q"})).empty());
 }
 
+TEST_CASE("every request ends the reservation of an item, also CANCEL_WAIT and PING") {
+  for (const std::string& request : {cancel_wait, ping(7), wait({"/other"}), queue_length("/q")}) {
+    Waits waits;
+    CHECK(waits.ask(waits.one, wait({"/q"})).empty());
+    CHECK(waits.ask(waits.other, wait({"/q"})).empty());
+    waits.say(waits.join(), push("/q", "item"));
+    CHECK(waits.heard(waits.one) == stop_waiting);
+    CHECK(waits.heard(waits.other).empty());
+    waits.say(waits.one, request);
+    CHECK(waits.heard(waits.other) == stop_waiting);
+    CHECK(waits.ask(waits.other, pop("/q")) == number(1) + text("item"));
+  }
+}
+
 TEST_CASE("what a guest waits for goes with its connection") {
   Waits waits;
   TcpStoreGuest& leaves = waits.join();

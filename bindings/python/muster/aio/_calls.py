@@ -12,9 +12,33 @@ from muster import _core
 from muster.errors import MusterError
 
 
+# A task that is cancelled does not get them: their membership or session ends.
+_HANDLES = (_core.Group, _core.Store)
+
+
 def _received(value: Any) -> Any:
     """The value of a call, which its task has from now on."""
     return value.accept() if isinstance(value, _core.TakenValue) else value
+
+
+def _tell(
+    cancelled: Any, future: asyncio.Future[Any], value_of: Callable[[Any], Any] | None
+) -> None:
+    """Tells the cancelled task how its call has ended."""
+    error = future.exception()
+    assert error is None or isinstance(error, MusterError)
+    value = None if error else _received(future.result())
+    if isinstance(value, _HANDLES):
+        value = None
+    elif error is None and value_of is not None:
+        try:
+            value = value_of(value)
+        except MusterError as failure:  # such as that of a codec
+            error, value = failure, None
+    # asyncio and others compare its class, and some look at its message.
+    cancelled.error = error
+    cancelled.value = value
+    cancelled.in_doubt = error is not None and error.in_doubt
 
 
 class _Calls:
@@ -27,11 +51,17 @@ class _Calls:
         self._last = 0
         loop.add_reader(self._completions.descriptor(), self._take)
 
-    async def run(self, begin: Callable[..., _core.Call], *arguments: Any) -> Any:
+    async def run(
+        self,
+        begin: Callable[..., _core.Call],
+        *arguments: Any,
+        value_of: Callable[[Any], Any] | None = None,
+    ) -> Any:
         """Begins a call, and waits for its end.
 
-        errors  the task's own CancelledError, which then has ``error`` (how the call ended; None:
-                it has worked), ``value`` (what it has given, if so) and ``in_doubt``
+        value_of  makes what the caller gets of what the call gives
+        errors    the task's own CancelledError, which then has ``error`` (how the call ended; None:
+                  it has worked), ``value`` (what it has given, if so) and ``in_doubt``
         """
         future = asyncio.get_running_loop().create_future()
         self._last += 1
@@ -43,20 +73,17 @@ class _Calls:
             del self._futures[token]
             raise
         try:
-            return _received(await future)
+            value = _received(await future)
         except asyncio.CancelledError as cancelled:
             if future.cancelled():
                 call.cancel()
                 future = await self._end_of(token)
             future = await self._given_back(future)
-            error = future.exception()
-            assert error is None or isinstance(error, MusterError)
-            # asyncio and others compare its class, and some look at its message.
-            told: Any = cancelled
-            told.error = error
-            told.value = None if error else _received(future.result())
-            told.in_doubt = error is not None and error.in_doubt
+            _tell(cancelled, future, value_of)
+            # The exception refers to this frame, which must not keep what the call has given.
+            del future
             raise
+        return value if value_of is None else value_of(value)
 
     async def _given_back(self, future: asyncio.Future[Any]) -> asyncio.Future[Any]:
         """What was taken for a task that will not have it: how that ends."""

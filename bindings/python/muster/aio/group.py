@@ -21,6 +21,17 @@ from muster.group import (
 from muster.store import Time, Timeout
 
 
+def _decoded(codec: Codec, all_data: Sequence[bytes], operation: str) -> list[Any]:
+    return [decoded(codec, data, operation, rank) for rank, data in enumerate(all_data)]
+
+
+def _refuse(cancelled: Any) -> None:
+    """The next ``recv_obj`` gets what a cancelled one has received."""
+    if cancelled.value is not None:
+        cancelled.value.refuse()
+        cancelled.value = None
+
+
 @names_keywords
 class StatelessProcessGroup:
     """As :class:`muster.StatelessProcessGroup`; made by ``await StatelessProcessGroup.join(store,
@@ -87,10 +98,7 @@ class StatelessProcessGroup:
         try:
             delivery = await here().run(self._handle.recv_async, src, codec.id, tag, timeout)
         except asyncio.CancelledError as cancelled:
-            told: Any = cancelled
-            if told.value is not None:
-                told.value.refuse()
-                told.value = None
+            _refuse(cancelled)
             raise
         return Received(*accepted(codec, delivery, src))
 
@@ -98,24 +106,33 @@ class StatelessProcessGroup:
         self, obj: Any = None, src: int = 0, *, codec: Codec = JSON, timeout: Timeout = None
     ) -> Any:
         given = encoded(codec, obj, "broadcast_obj") if src == self.rank else b""
-        data = await here().run(self._handle.broadcast_async, given, codec.id, src, timeout)
-        return decoded(codec, data, "broadcast_obj", src)
+        return await here().run(
+            self._handle.broadcast_async, given, codec.id, src, timeout,
+            value_of=lambda data: decoded(codec, data, "broadcast_obj", src),
+        )
 
     async def all_gather_obj(
         self, obj: Any, *, codec: Codec = JSON, timeout: Timeout = None
     ) -> list[Any]:
         given = encoded(codec, obj, "all_gather_obj")
-        gathered = await here().run(self._handle.all_gather_async, given, codec.id, timeout)
-        return [decoded(codec, data, "all_gather_obj", rank) for rank, data in enumerate(gathered)]
+        gathered: list[Any] = await here().run(
+            self._handle.all_gather_async, given, codec.id, timeout,
+            value_of=lambda all_data: _decoded(codec, all_data, "all_gather_obj"),
+        )
+        return gathered
 
     async def gather_obj(
         self, obj: Any, dst: int = 0, *, codec: Codec = JSON, timeout: Timeout = None
     ) -> list[Any] | None:
         given = encoded(codec, obj, "gather_obj")
-        gathered = await here().run(self._handle.gather_async, given, codec.id, dst, timeout)
-        if dst != self.rank:
-            return None
-        return [decoded(codec, data, "gather_obj", rank) for rank, data in enumerate(gathered)]
+        is_destination = dst == self.rank
+        gathered: list[Any] | None = await here().run(
+            self._handle.gather_async, given, codec.id, dst, timeout,
+            value_of=lambda all_data: (
+                _decoded(codec, all_data, "gather_obj") if is_destination else None
+            ),
+        )
+        return gathered
 
     async def scatter_obj(
         self,
@@ -128,8 +145,10 @@ class StatelessProcessGroup:
         given: list[Any] = []
         if src == self.rank and objs is not None:
             given = [encoded(codec, obj, "scatter_obj") for obj in objs]
-        data = await here().run(self._handle.scatter_async, given, codec.id, src, timeout)
-        return decoded(codec, data, "scatter_obj", src)
+        return await here().run(
+            self._handle.scatter_async, given, codec.id, src, timeout,
+            value_of=lambda data: decoded(codec, data, "scatter_obj", src),
+        )
 
     async def all_reduce_obj(
         self,
@@ -154,9 +173,11 @@ class StatelessProcessGroup:
         return Watch(self._handle, handler)
 
     async def members(self, *, timeout: Timeout = None) -> list[Member]:
-        return [
-            as_member(fields) for fields in await here().run(self._handle.members_async, timeout)
-        ]
+        members: list[Member] = await here().run(
+            self._handle.members_async, timeout,
+            value_of=lambda all_fields: [as_member(fields) for fields in all_fields],
+        )
+        return members
 
     async def expire_data(self, older_than: Timeout = None, *, timeout: Timeout = None) -> int:
         count: int = await here().run(self._handle.expire_data_async, older_than, timeout)
@@ -176,7 +197,10 @@ class StatelessProcessGroup:
         return StatelessProcessGroup._of(handle, self._events)
 
     async def recover(self, *, timeout: Timeout = None) -> Recovered:
-        return Recovered(*await here().run(self._handle.recover_async, timeout))
+        recovered: Recovered = await here().run(
+            self._handle.recover_async, timeout, value_of=lambda fields: Recovered(*fields)
+        )
+        return recovered
 
     async def leave(self, *, timeout: Timeout = None) -> None:
         await here().run(self._handle.leave_async, timeout)

@@ -25,8 +25,11 @@ class Operator:
         self._handle = handle
 
     async def settings(self, name: str = "", *, timeout: Timeout = None) -> list[Setting]:
-        all_raw = await here().run(self._handle.settings_async, name, timeout)
-        return [setting_of(raw) for raw in all_raw]
+        settings: list[Setting] = await here().run(
+            self._handle.settings_async, name, timeout,
+            value_of=lambda all_raw: [setting_of(raw) for raw in all_raw],
+        )
+        return settings
 
     async def set_setting(
         self, name: str, value: SettingValue | timedelta, *, timeout: Timeout = None
@@ -35,7 +38,10 @@ class Operator:
         (setting,) = await self.settings(name, timeout=timeout)
         raw = raw_value(setting, value)
         left = time_left(timeout, began)
-        return setting_of(await here().run(self._handle.set_setting_async, name, raw, left))
+        changed: Setting = await here().run(
+            self._handle.set_setting_async, name, raw, left, value_of=setting_of
+        )
+        return changed
 
     async def end_session(self, session: int, reason: str, *, timeout: Timeout = None) -> None:
         await here().run(self._handle.end_session_async, session, reason, timeout)

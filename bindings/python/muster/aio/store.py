@@ -125,11 +125,11 @@ class Store:
         ttl: Timeout = None,
         timeout: Timeout = None,
     ) -> Compared:
-        return Compared(
-            *await here().run(
-                self._handle.compare_set_async, key, expected, desired, ttl, timeout
-            )
+        compared: Compared = await here().run(
+            self._handle.compare_set_async, key, expected, desired, ttl, timeout,
+            value_of=lambda fields: Compared(*fields),
         )
+        return compared
 
     async def append(self, key: Key, suffix: Value, *, timeout: Timeout = None) -> int:
         length: int = await here().run(self._handle.append_async, key, suffix, timeout)
@@ -178,8 +178,11 @@ class Store:
     async def list(
         self, prefix: Key = b"", cursor: int = 0, *, timeout: Timeout = None
     ) -> KeyPage:
-        keys, following = await here().run(self._handle.list_async, prefix, cursor, timeout)
-        return KeyPage([KeyInfo(*info) for info in keys], following)
+        page: KeyPage = await here().run(
+            self._handle.list_async, prefix, cursor, timeout,
+            value_of=lambda fields: KeyPage([KeyInfo(*info) for info in fields[0]], fields[1]),
+        )
+        return page
 
     async def keys(self, prefix: Key = b"", *, timeout: Timeout = None) -> AsyncIterator[KeyInfo]:
         cursor = 0
