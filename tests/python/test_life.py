@@ -176,6 +176,42 @@ def test_daemon_threads_call_again_until_the_process_ends(
     assert errors == ""
 
 
+@pytest.mark.parametrize("event", ["on_session_end", "watch"])
+@pytest.mark.parametrize("handler", ["waits for ever", "calls again and again"])
+def test_a_handler_that_still_runs_does_not_keep_the_process(
+    process: Start, address: str, event: str, handler: str
+) -> None:
+    one = process("""
+        import threading
+        begun = threading.Event()
+        def waits(error):
+            begun.set()
+            threading.Event().wait()
+        def calls(error):
+            begun.set()
+            while True:
+                try:
+                    other.get("k", timeout=0)
+                except Exception:
+                    pass
+        event, handler = sys.argv[1], waits if sys.argv[2] == "waits for ever" else calls
+        server = muster.Server()
+        other = muster.Store(server.addresses[0])
+        on_session_end = handler if event == "on_session_end" else None
+        store = muster.Store(address, on_session_end=on_session_end)
+        group = muster.StatelessProcessGroup(store, event + sys.argv[2], 0, 1)
+        watch = group.watch(handler) if event == "watch" else None
+        print(store.process.id, flush=True)
+        begun.wait()
+        sys.exit(7)
+    """, event, handler)
+    assert one.stdout is not None
+    with muster.Store(address, role="supervisor") as supervisor:
+        supervisor.report_dead(one.stdout.readline().strip(), "its handler runs")
+    _, errors = one.communicate(timeout=30)
+    assert one.returncode == 7, errors
+
+
 def test_work_of_a_daemon_thread_ends_with_the_process(process: Start) -> None:
     one = process("""
         import threading, time

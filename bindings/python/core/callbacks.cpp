@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <chrono>
 #include <condition_variable>
 #include <deque>
 #include <memory>
@@ -51,8 +52,6 @@ class Attached {
 /// Runs work one after the other, each with the GIL.
 class Runner {
  public:
-  ~Runner() { end(); }
-
   /// From any thread, without the GIL. Dropped when it has ended.
   void post(std::function<void()> work) {
     const std::lock_guard lock(mutex_);
@@ -62,21 +61,34 @@ class Runner {
       const WithoutSignals blocked;
       thread_ = std::thread([this] { run(); });
     }
-    wake_.notify_one();
+    wake_.notify_all();
   }
 
-  /// Without the GIL.
-  void end() {
-    {
-      const std::lock_guard lock(mutex_);
-      is_over_ = true;
-      wake_.notify_one();
+  /// Without the GIL. A handler that runs longer than `patience` is left behind: it ends with the
+  /// process.
+  void end(std::chrono::seconds patience) {
+    std::unique_lock lock(mutex_);
+    is_over_ = true;
+    wake_.notify_all();
+    if (!thread_.joinable()) return;
+    const bool is_done = wake_.wait_for(lock, patience, [this] { return is_done_; });
+    lock.unlock();
+    if (is_done) {
+      thread_.join();
+    } else {
+      thread_.detach();
     }
-    if (thread_.joinable()) thread_.join();
   }
 
  private:
   void run() {
+    run_works();
+    const std::lock_guard lock(mutex_);
+    is_done_ = true;
+    wake_.notify_all();
+  }
+
+  void run_works() {
     const Attached attached;
     while (const auto work = next()) {
       const WithGil held;
@@ -101,6 +113,7 @@ class Runner {
   std::condition_variable wake_;
   std::deque<std::function<void()>> works_;
   bool is_over_ = false;
+  bool is_done_ = false;  // the thread has ended
   std::thread thread_;
 };
 
@@ -129,6 +142,11 @@ py::object referred(const std::shared_ptr<PyObject>& reference) {
   return py::reinterpret_borrow<py::object>(reference.get())();
 }
 
+/// The end of the interpreter may leave it behind in there.
+void call_handler(const py::object& object, const char* method, const py::tuple& arguments) {
+  call_python(object.attr(method), arguments);
+}
+
 }  // namespace
 
 std::function<void(const Error& error)> error_callback(const py::object& reference,
@@ -137,7 +155,7 @@ std::function<void(const Error& error)> error_callback(const py::object& referen
   return [reference = held(reference), method](const Error& error) {
     runner().post([reference, method, error] {
       const py::object object = referred(reference);
-      if (!object.is_none()) object.attr(method)(exception_of(error));
+      if (!object.is_none()) call_handler(object, method, py::make_tuple(exception_of(error)));
     });
   };
 }
@@ -148,7 +166,7 @@ Logger logger_of(const py::object& reference) {
     const int number = 10 * (static_cast<int>(level) + 1);  // as logging has them
     runner().post([reference, number, line = std::string(line)] {
       const py::object object = referred(reference);
-      if (!object.is_none()) object.attr("log")(number, text_of(line));
+      if (!object.is_none()) call_handler(object, "log", py::make_tuple(number, text_of(line)));
     });
   };
 }
@@ -160,9 +178,9 @@ void begin_fork() {
 
 void end_fork() { coming_and_going().unlock(); }
 
-void end_callbacks() {
+void end_callbacks(std::chrono::seconds patience) {
   const WithoutGil released;
-  runner().end();
+  runner().end(patience);
 }
 
 }  // namespace muster::python

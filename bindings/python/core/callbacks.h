@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <functional>
 
 #include <pybind11/pybind11.h>
@@ -28,7 +29,8 @@ Logger logger_of(const py::object& reference);
 void begin_fork();
 void end_fork();
 
-/// The interpreter ends: no function runs any more when this has returned.
-void end_callbacks();
+/// The interpreter ends: no function starts to run any more. Waits for the one that runs, at most
+/// for so long.
+void end_callbacks(std::chrono::seconds patience);
 
 }  // namespace muster::python

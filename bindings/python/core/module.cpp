@@ -35,7 +35,7 @@ void end() {
   constexpr std::chrono::seconds patience{5};
   abort_calls_in_progress();
   begin_ending(patience);
-  end_callbacks();
+  end_callbacks(patience);
   finish_ending(patience);
 }
 
