@@ -6,8 +6,11 @@ import asyncio
 import ctypes
 import inspect
 import threading
+import weakref
 from collections.abc import Callable
 from datetime import timedelta
+from decimal import Decimal
+from fractions import Fraction
 from subprocess import Popen
 from typing import Any
 
@@ -98,6 +101,74 @@ def test_a_buffer_of_addresses_is_refused(store: muster.Store) -> None:
     with pytest.raises(TypeError, match="objects or pointers"):
         group.send_obj(objects, 0, codec=muster.RAW)
     assert not store.exists("k") and store.queue_len("q") == 0
+
+
+def test_pointers_that_a_format_does_not_tell_are_refused(store: muster.Store) -> None:
+    class Packed(ctypes.Structure):
+        _pack_ = 1
+        _fields_ = [("letter", ctypes.c_char), ("place", ctypes.c_void_p)]
+
+    class Either(ctypes.Union):
+        _fields_ = [("number", ctypes.c_long), ("place", ctypes.POINTER(ctypes.c_int))]
+
+    class Within(ctypes.Union):
+        _fields_ = [("all", Packed * 2)]
+
+    class Numbers(ctypes.Union):
+        _fields_ = [("number", ctypes.c_long), ("float", ctypes.c_double * 2)]
+
+    for value in (Packed(), Either(), Within(), (Either * 2)(), memoryview(Either())):
+        with pytest.raises(TypeError, match="objects or pointers"):
+            store.set("k", value)  # type: ignore[arg-type]
+    store.set("k", Numbers(5))  # type: ignore[arg-type]
+    assert store.get("k") == bytes(Numbers(5))
+
+
+class Indexed:
+    def __index__(self) -> int:
+        return 4
+
+
+def test_numbers_are_integers_or_refused(store: muster.Store, namespace: str) -> None:
+    group = muster.StatelessProcessGroup(store, "scalars", 0, 1)
+    uses: list[Callable[[Any], object]] = [
+        lambda one: store.add("n", one), lambda one: store.list("n", one),
+        lambda one: group.send_obj(1, one), lambda one: group.recv_obj(one, timeout=0),
+        lambda one: group.send_obj(1, 0, tag=one), lambda one: group.broadcast_obj(1, one),
+        lambda one: group.regroup(new_size=one), lambda one: group.regroup(min_size=one),
+        lambda one: muster.StatelessProcessGroup(store, "none", one, 1),
+        lambda one: muster.StatelessProcessGroup(store, "none", 0, one),
+    ]
+    for use in uses:
+        for wrong in (Decimal("1.9"), Fraction(19, 10), 1.0, "0", None, b"1"):
+            with pytest.raises(TypeError, match="an int, not"):
+                use(wrong)
+        for large in (2**64, -(2**63) - 1):
+            with pytest.raises(muster.InvalidArgument, match="an integer from"):
+                use(large)
+    with pytest.raises(muster.InvalidArgument, match="tag"):
+        group.send_obj(1, 0, tag=-1)
+    assert store.add("n", Indexed()) == 4  # type: ignore[arg-type]
+    assert store.add("n", True) == 5
+
+
+def test_options_of_another_type_are_refused_by_name(store: muster.Store, address: str) -> None:
+    other: Any = "no"
+    with pytest.raises(TypeError, match="only_if_absent"):
+        store.set("k", "v", only_if_absent=other)
+    for run in (None, 5):
+        with pytest.raises(TypeError, match="run"):
+            muster.Store(address, run=run)  # type: ignore[arg-type]
+    store.set("k", "v", timeout=10**400)
+    with pytest.raises(ValueError, match="not negative"):
+        store.set("k", "v", timeout=-(10**400))
+
+
+def test_handles_have_weak_references(store: muster.Store) -> None:
+    group = muster.StatelessProcessGroup(store, "weak", 0, 1)
+    with muster.Server() as server, group.watch(print) as watch:
+        for one in (server, watch, group, store):
+            assert weakref.ref(one)() is one
 
 
 def test_a_buffer_of_numbers_is_its_bytes(store: muster.Store) -> None:

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <cstdint>
 
+#include "errors.h"
+
 namespace muster::python {
 
 namespace {
@@ -36,11 +38,22 @@ bool has_addresses(std::string_view format) {
   return false;
 }
 
+/// Whether a union or a packed structure of ctypes has pointers: its format is that of bytes.
+bool has_hidden_addresses(const Py_buffer& buffer) {
+  const bool is_of_bytes = buffer.format == nullptr || std::string_view(buffer.format) == "B";
+  if (!is_of_bytes || buffer.itemsize == 1 || buffer.obj == nullptr) return false;
+  py::object owner = py::reinterpret_borrow<py::object>(buffer.obj);
+  while (PyMemoryView_Check(owner.ptr()) != 0) owner = owner.attr("obj");
+  const py::object has_pointers = py::module_::import("muster._objects").attr("has_pointers");
+  return py::cast<bool>(has_pointers(owner.attr("__class__")));
+}
+
 /// Gets the buffer of an object, whose memory is copied elsewhere: there addresses mean nothing.
 void get_buffer(py::handle object, Py_buffer& buffer) {
   bool is_refused = false;
   if (PyObject_GetBuffer(object.ptr(), &buffer, PyBUF_FULL_RO) == 0) {
     is_refused = buffer.format != nullptr && has_addresses(buffer.format);
+    is_refused = is_refused || has_hidden_addresses(buffer);
   } else {
     // Buffers have no format for dates of NumPy's, for instance.
     PyErr_Clear();
@@ -58,6 +71,26 @@ void get_buffer(py::handle object, Py_buffer& buffer) {
                          "codec for objects");
   }
   throw py::buffer_error("the buffer of this " + type + " is not contiguous: give a copy");
+}
+
+/// As an int.
+py::object index_of(py::handle object, std::string_view argument) {
+  if (PyIndex_Check(object.ptr()) == 0) {
+    throw py::type_error(std::string(argument) + ": an int, not " +
+                         std::string(Py_TYPE(object.ptr())->tp_name));
+  }
+  PyObject* const index = PyNumber_Index(object.ptr());
+  if (index == nullptr) throw py::error_already_set();
+  return py::reinterpret_steal<py::object>(index);
+}
+
+/// Of a number that is none of float's, because it is too large, as the largest or a negative one.
+double float_of(py::handle object) {
+  const double seconds = PyFloat_AsDouble(object.ptr());
+  if (PyErr_Occurred() == nullptr) return seconds;
+  if (PyErr_ExceptionMatches(PyExc_OverflowError) == 0) throw py::error_already_set();
+  PyErr_Clear();
+  return py::reinterpret_borrow<py::object>(object) < py::int_(0) ? -1 : seconds_max;
 }
 
 }  // namespace
@@ -136,23 +169,48 @@ SetChoice SetChoice::of(py::handle tuple) {
   const auto given = py::cast<py::tuple>(tuple);
   SetChoice choice;
   choice.options.ttl = optional_duration_of(given[0]);
-  choice.options.only_if_absent = py::cast<bool>(given[1]);
-  choice.options.bind_to_session = py::cast<bool>(given[2]);
+  choice.options.only_if_absent = argument_of<bool>(given[1], "only_if_absent");
+  choice.options.bind_to_session = argument_of<bool>(given[2], "bind_to_session");
   return choice;
 }
 
 RegroupChoice RegroupChoice::of(py::handle tuple) {
   const auto given = py::cast<py::tuple>(tuple);
   RegroupChoice choice;
-  choice.options.new_size = py::cast<int>(given[0]);
-  choice.options.everyone = py::cast<bool>(given[1]);
-  choice.options.min_size = py::cast<int>(given[2]);
+  choice.options.new_size = argument_of<int>(given[0], "new_size");
+  choice.options.everyone = argument_of<bool>(given[1], "everyone");
+  choice.options.min_size = argument_of<int>(given[2], "min_size");
   return choice;
 }
 
-RankChoice RankChoice::of(py::handle number) { return {Rank(py::cast<int>(number))}; }
+RankChoice RankChoice::of(py::handle number) { return {Rank(argument_of<int>(number, "a rank"))}; }
 
-TagChoice TagChoice::of(py::handle number) { return {Tag(py::cast<std::uint64_t>(number))}; }
+TagChoice TagChoice::of(py::handle number) {
+  return {Tag(argument_of<std::uint64_t>(number, "tag"))};
+}
+
+void refuse_type(py::handle object, std::string_view argument) {
+  throw py::type_error(std::string(argument) + ": a value of the type " +
+                       std::string(Py_TYPE(object.ptr())->tp_name) +
+                       " does not fit, or has text that UTF-8 has not");
+}
+
+std::int64_t integer_of(py::handle object, std::string_view argument, std::int64_t least,
+                        std::int64_t most) {
+  int overflow = 0;
+  const std::int64_t number =
+      PyLong_AsLongLongAndOverflow(index_of(object, argument).ptr(), &overflow);
+  if (overflow == 0 && number >= least && number <= most) return number;
+  refuse(argument, "an integer from " + std::to_string(least) + " to " + std::to_string(most));
+}
+
+std::uint64_t natural_of(py::handle object, std::string_view argument, std::uint64_t most) {
+  const std::uint64_t number = PyLong_AsUnsignedLongLong(index_of(object, argument).ptr());
+  const bool fits = PyErr_Occurred() == nullptr;
+  PyErr_Clear();
+  if (fits && number <= most) return number;
+  refuse(argument, "an integer from 0 to " + std::to_string(most));
+}
 
 std::optional<std::string_view> taken(const OptionalBytes& bytes) {
   if (!bytes.bytes) return std::nullopt;
@@ -170,16 +228,15 @@ std::vector<std::pair<std::string_view, std::string_view>> taken(const Entries& 
 Duration duration_of(py::handle object, Duration otherwise) {
   if (object.is_none()) return otherwise;
   if (PyFloat_Check(object.ptr()) || PyLong_Check(object.ptr()))
-    return from_seconds(PyFloat_AsDouble(object.ptr()));
+    return from_seconds(float_of(object));
   if (py::hasattr(object, "total_seconds"))
     return from_seconds(py::cast<double>(object.attr("total_seconds")()));
-  const double seconds = PyFloat_AsDouble(object.ptr());
-  if (PyErr_Occurred() != nullptr) {
-    PyErr_Clear();
+  try {
+    return from_seconds(float_of(object));
+  } catch (const py::error_already_set&) {
     throw py::type_error("a time is a number of seconds or a timedelta; not " +
                          std::string(Py_TYPE(object.ptr())->tp_name));
   }
-  return from_seconds(seconds);
 }
 
 std::optional<Duration> optional_duration_of(py::handle object) {

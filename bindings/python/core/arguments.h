@@ -1,6 +1,8 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -48,8 +50,59 @@ class Bytes {
 Duration duration_of(py::handle object, Duration otherwise);
 std::optional<Duration> optional_duration_of(py::handle object);
 
+/// An integer of an argument: an int, or what has __index__. Not a float or a Decimal, whose
+/// fraction would be lost.
+///
+/// errors  TypeError; invalid_argument: it is out of the range
+std::int64_t integer_of(py::handle object, std::string_view argument, std::int64_t least,
+                        std::int64_t most);
+std::uint64_t natural_of(py::handle object, std::string_view argument, std::uint64_t most);
+[[noreturn]] void refuse_type(py::handle object, std::string_view argument);
+
+/// An argument of a type. Of an integer, or of several, as above.
+///
+/// errors  TypeError; invalid_argument: an integer that is out of the type's range
+template <class T>
+T argument_of(py::handle object, std::string_view argument) {
+  using Limits = std::numeric_limits<T>;
+  if constexpr (std::is_same_v<T, bool> || !std::is_integral_v<T>) {
+    try {
+      return py::cast<T>(object);
+    } catch (const py::cast_error&) {
+      refuse_type(object, argument);
+    }
+  } else if constexpr (std::is_signed_v<T>) {
+    return static_cast<T>(integer_of(object, argument, Limits::min(), Limits::max()));
+  } else {
+    return static_cast<T>(natural_of(object, argument, Limits::max()));
+  }
+}
+
+template <class T>
+std::vector<T> integers_of(py::handle iterable, std::string_view argument) {
+  std::vector<T> all;
+  for (const py::handle element : py::iter(iterable))
+    all.push_back(argument_of<T>(element, argument));
+  return all;
+}
+
+/// One of a dict of options.
+template <class T>
+T option_of(const py::dict& given, const char* name) {
+  return argument_of<T>(given[name], name);
+}
+
 // What a call takes besides, and how it is given. `of` makes it of an object of Python's, and
 // `taken` gives it to Muster.
+
+/// An integer, which cannot be a float or a Decimal.
+template <class T>
+struct Whole {
+  T value;
+
+  static Whole of(py::handle object) { return {argument_of<T>(object, "an argument")}; }
+  operator T() const { return value; }
+};
 
 struct OptionalBytes {
   std::optional<Bytes> bytes;
@@ -116,6 +169,10 @@ struct TagChoice {
   static TagChoice of(py::handle number);
 };
 
+template <class T>
+T taken(const Whole<T>& whole) {
+  return whole.value;
+}
 inline std::string_view taken(const Bytes& bytes) { return bytes; }
 std::optional<std::string_view> taken(const OptionalBytes& bytes);
 std::vector<std::string_view> taken(const ManyBytes& bytes);
@@ -127,10 +184,6 @@ inline const SetOptions& taken(const SetChoice& choice) { return choice.options;
 inline const RegroupOptions& taken(const RegroupChoice& choice) { return choice.options; }
 inline Rank taken(const RankChoice& choice) { return choice.rank; }
 inline Tag taken(const TagChoice& choice) { return choice.tag; }
-template <class Number, class = std::enable_if_t<std::is_arithmetic_v<Number>>>
-Number taken(Number number) {
-  return number;
-}
 
 }  // namespace muster::python
 

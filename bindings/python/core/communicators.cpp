@@ -104,7 +104,7 @@ void abort_calls_in_progress() {
 
 void set_communicator_options(CommunicatorOptions& options, const py::dict& given) {
   options.timeout = duration_of(given["timeout"], options.timeout);
-  options.on_loss = on_loss_of(py::cast<std::string>(given["on_loss"]));
+  options.on_loss = on_loss_of(option_of<std::string>(given, "on_loss"));
   options.abort_timeout = duration_of(given["abort_timeout"], options.abort_timeout);
   options.on_end = error_callback(given["events"], "ended");
 }

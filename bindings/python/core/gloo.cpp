@@ -6,6 +6,7 @@
 
 #include <pybind11/pybind11.h>
 
+#include "arguments.h"
 #include "bind.h"
 #include "calls.h"
 #include "communicators.h"
@@ -20,8 +21,8 @@ namespace {
 gloo::Options gloo_options_of(const py::dict& given) {
   gloo::Options options;
   set_communicator_options(options, given);
-  options.interface = py::cast<std::string>(given["interface"]);
-  options.address = py::cast<std::string>(given["address"]);
+  options.interface = option_of<std::string>(given, "interface");
+  options.address = option_of<std::string>(given, "address");
   return options;
 }
 

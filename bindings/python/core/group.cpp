@@ -22,9 +22,9 @@ using Group = StatelessProcessGroup;
 void set_group_options(GroupOptions& options, const py::dict& given) {
   options.data_expiration = duration_of(given["data_expiration"], options.data_expiration);
   options.timeout = duration_of(given["timeout"], options.timeout);
-  options.standby = py::cast<bool>(given["standby"]);
+  options.standby = option_of<bool>(given, "standby");
   options.info = std::string(std::string_view(Bytes::of(given["info"])));
-  options.other_tenants = py::cast<std::vector<std::string>>(given["other_tenants"]);
+  options.other_tenants = option_of<std::vector<std::string>>(given, "other_tenants");
   options.on_loss = error_callback(given["events"], "rank_lost");
   options.on_leave = error_callback(given["events"], "rank_left");
 }
@@ -36,17 +36,17 @@ HostServer host_server_of(const std::string& name) {
   throw py::value_error("host_server: automatic, always or never; not " + name);
 }
 
-py::object join(const StoreHandle& store, const std::string& name, int rank, int world_size,
-                const py::dict& given) {
+py::object join(const StoreHandle& store, const std::string& name, Whole<int> rank,
+                Whole<int> world_size, const py::dict& given) {
   GroupOptions options;
   set_group_options(options, given);
   const Store& on = store.object();
   return block([&] { return Group::create(on, name, rank, world_size, options); });
 }
 
-Call join_async(const StoreHandle& store, const std::string& name, int rank, int world_size,
-                const py::dict& given, const std::shared_ptr<Completions>& completions,
-                std::uint64_t token) {
+Call join_async(const StoreHandle& store, const std::string& name, Whole<int> rank,
+                Whole<int> world_size, const py::dict& given,
+                const std::shared_ptr<Completions>& completions, std::uint64_t token) {
   GroupOptions options;
   set_group_options(options, given);
   const Store& on = store.object();
@@ -55,8 +55,8 @@ Call join_async(const StoreHandle& store, const std::string& name, int rank, int
   });
 }
 
-py::object host(const std::string& host_name, std::uint16_t port, int rank, int world_size,
-                const py::dict& given, const py::dict& store_options) {
+py::object host(const std::string& host_name, Whole<std::uint16_t> port, Whole<int> rank,
+                Whole<int> world_size, const py::dict& given, const py::dict& store_options) {
   const HostedGroupOptions options = hosted_group_options_of(given, store_options);
   return block([&] {
     return Group::create(host_name, port, rank, world_size, options.data_expiration,
@@ -77,22 +77,22 @@ Call scatter_async(Group& group, const std::vector<std::string_view>& objects, s
 }
 
 void bind_streams(py::class_<GroupHandle>& type) {
-  bind_call<RankChoice, std::uint32_t, Bytes, TagChoice>(type, "send", &Group::send_bytes,
-                                                         &Group::send_bytes_async);
-  bind_call<RankChoice, std::uint32_t, TagChoice>(type, "recv", &Group::recv_delivery,
-                                                  &Group::recv_delivery_async);
+  bind_call<RankChoice, Whole<std::uint32_t>, Bytes, TagChoice>(type, "send", &Group::send_bytes,
+                                                                &Group::send_bytes_async);
+  bind_call<RankChoice, Whole<std::uint32_t>, TagChoice>(type, "recv", &Group::recv_delivery,
+                                                         &Group::recv_delivery_async);
   bind_call<OptionalTime>(type, "expire_data", &Group::expire_data, &Group::expire_data_async);
 }
 
 void bind_collectives(py::class_<GroupHandle>& type) {
   bind_call<>(type, "barrier", &Group::barrier, &Group::barrier_async);
-  bind_call<Bytes, std::uint32_t, RankChoice>(type, "broadcast", &Group::broadcast_bytes,
-                                              &Group::broadcast_bytes_async);
-  bind_call<Bytes, std::uint32_t>(type, "all_gather", &Group::all_gather_bytes,
-                                  &Group::all_gather_bytes_async);
-  bind_call<Bytes, std::uint32_t, RankChoice>(type, "gather", &Group::gather_bytes,
-                                              &Group::gather_bytes_async);
-  bind_call<ManyBytes, std::uint32_t, RankChoice>(type, "scatter", &scatter, &scatter_async);
+  bind_call<Bytes, Whole<std::uint32_t>, RankChoice>(type, "broadcast", &Group::broadcast_bytes,
+                                                     &Group::broadcast_bytes_async);
+  bind_call<Bytes, Whole<std::uint32_t>>(type, "all_gather", &Group::all_gather_bytes,
+                                         &Group::all_gather_bytes_async);
+  bind_call<Bytes, Whole<std::uint32_t>, RankChoice>(type, "gather", &Group::gather_bytes,
+                                                     &Group::gather_bytes_async);
+  bind_call<ManyBytes, Whole<std::uint32_t>, RankChoice>(type, "scatter", &scatter, &scatter_async);
 }
 
 void bind_life(py::class_<GroupHandle>& type) {
@@ -143,10 +143,10 @@ void bind_delivery(py::module_& module) {
 HostedGroupOptions hosted_group_options_of(const py::dict& given, const py::dict& store_options) {
   HostedGroupOptions options;
   set_group_options(options, given);
-  options.name = py::cast<std::string>(given["name"]);
-  options.host_server = host_server_of(py::cast<std::string>(given["host_server"]));
-  options.allow_unauthenticated = py::cast<bool>(given["allow_unauthenticated"]);
-  options.listening_socket = py::cast<int>(given["listening_socket"]);
+  options.name = option_of<std::string>(given, "name");
+  options.host_server = host_server_of(option_of<std::string>(given, "host_server"));
+  options.allow_unauthenticated = option_of<bool>(given, "allow_unauthenticated");
+  options.listening_socket = option_of<int>(given, "listening_socket");
   options.store = store_options_of(store_options);
   return options;
 }

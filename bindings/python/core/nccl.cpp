@@ -30,11 +30,11 @@ nccl::Mode mode_of(const std::string& name) {
 nccl::Options nccl_options_of(const py::dict& given) {
   nccl::Options options;
   set_communicator_options(options, given);
-  options.mode = mode_of(py::cast<std::string>(given["mode"]));
-  options.warm_up = py::cast<bool>(given["warm_up"]);
-  options.ctas_max = py::cast<int>(given["ctas_max"]);
-  options.nccl_library = py::cast<std::string>(given["nccl_library"]);
-  options.cuda_library = py::cast<std::string>(given["cuda_library"]);
+  options.mode = mode_of(option_of<std::string>(given, "mode"));
+  options.warm_up = option_of<bool>(given, "warm_up");
+  options.ctas_max = option_of<int>(given, "ctas_max");
+  options.nccl_library = option_of<std::string>(given, "nccl_library");
+  options.cuda_library = option_of<std::string>(given, "cuda_library");
   return options;
 }
 
@@ -48,7 +48,7 @@ py::object handle_of_shared(std::shared_ptr<Communicator> communicator) {
   return py::cast(CommunicatorHandle{std::move(communicator)});
 }
 
-py::object create_nccl(const GroupHandle& group, int device, const py::dict& given) {
+py::object create_nccl(const GroupHandle& group, Whole<int> device, const py::dict& given) {
   const nccl::Options options = nccl_options_of(given);
   StatelessProcessGroup& of = group.object();
   return block([&] { return nccl::create(of, device, options); }, handle_of);
@@ -93,7 +93,7 @@ struct CommunicatorsHandle {
   std::shared_ptr<nccl::Communicators> all;
 };
 
-py::object create_kept(const CommunicatorsHandle& self, const GroupHandle& group, int device,
+py::object create_kept(const CommunicatorsHandle& self, const GroupHandle& group, Whole<int> device,
                        const py::dict& given) {
   const nccl::Options options = nccl_options_of(given);
   StatelessProcessGroup& of = group.object();
@@ -107,7 +107,7 @@ py::list create_all(const CommunicatorsHandle& self, const py::list& given) {
     const auto fields = py::cast<py::tuple>(each);
     nccl::Request request;
     request.group = &py::cast<GroupHandle&>(fields[0]).object();
-    request.device = py::cast<int>(fields[1]);
+    request.device = argument_of<int>(fields[1], "device");
     request.options = nccl_options_of(py::cast<py::dict>(fields[2]));
     requests.push_back(std::move(request));
   }

@@ -42,7 +42,7 @@ bool reduces(std::string_view name) {
 
 Reduction reduction_of(const py::dict& given) {
   if (!given["factor"].is_none()) return scaled_sum(py::cast<double>(given["factor"]));
-  return reduce_op_of(py::cast<std::string>(given["op"]));
+  return reduce_op_of(option_of<std::string>(given, "op"));
 }
 
 /// Refuses a tensor that is not where a communicator works.
@@ -76,11 +76,11 @@ Operation Operation::of(const CommunicatorHandle& handle, const std::string& nam
   Operation made;
   made.name_ = name;
   made.reduction_ = reduction_of(options);
-  made.root_ = py::cast<int>(options["root"]);
+  made.root_ = option_of<int>(options, "root");
   made.stream_ = stream_of(options["stream"]);
   made.timeout_ = duration_of(options["timeout"], default_timeout);
   if (!options["counts"].is_none())
-    made.counts_ = py::cast<std::vector<std::size_t>>(options["counts"]);
+    made.counts_ = integers_of<std::size_t>(options["counts"], "counts");
   made.take_tensors(communicator, send, receive);
   made.check_dtypes();
   made.check_sizes(communicator);

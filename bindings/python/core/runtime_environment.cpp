@@ -6,6 +6,7 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
+#include "arguments.h"
 #include "bind.h"
 #include "errors.h"
 #include "muster/environment.h"
@@ -28,15 +29,15 @@ T must(Result<T> result) {
 
 std::optional<int> optional_number(const py::dict& given, const char* name) {
   if (!given.contains(name) || given[name].is_none()) return std::nullopt;
-  return py::cast<int>(given[name]);
+  return option_of<int>(given, name);
 }
 
 std::optional<FormedGroup> formed_of(const py::object& given) {
   if (given.is_none()) return std::nullopt;
   const auto fields = py::cast<py::dict>(given);
   FormedGroup formed;
-  formed.rank = py::cast<int>(fields["rank"]);
-  formed.world_size = py::cast<int>(fields["world_size"]);
+  formed.rank = option_of<int>(fields, "rank");
+  formed.world_size = option_of<int>(fields, "world_size");
   formed.local_world_size = optional_number(fields, "local_world_size");
   formed.local_rank = optional_number(fields, "local_rank");
   formed.node_count = optional_number(fields, "node_count");

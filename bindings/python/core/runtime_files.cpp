@@ -47,8 +47,8 @@ UnevenElements uneven_of(const std::string& name) {
   throw py::value_error("uneven: pad, drop or exact; not " + name);
 }
 
-DistributedSampler make_sampler(std::uint64_t count, std::uint64_t replica_count,
-                                std::uint64_t rank, bool shuffle, std::uint64_t seed,
+DistributedSampler make_sampler(Whole<std::uint64_t> count, Whole<std::uint64_t> replica_count,
+                                Whole<std::uint64_t> rank, bool shuffle, Whole<std::uint64_t> seed,
                                 const std::string& uneven) {
   SamplerOptions options;
   options.replica_count = replica_count;
@@ -82,7 +82,8 @@ void bind_sampler(py::module_& module) {
   });
   py::class_<DistributedSampler>(module, "DistributedSampler")
       .def(py::init(&make_sampler))
-      .def("set_epoch", &DistributedSampler::set_epoch)
+      .def("set_epoch",
+           [](DistributedSampler& self, Whole<std::uint64_t> epoch) { self.set_epoch(epoch); })
       .def("epoch", &DistributedSampler::epoch)
       .def("indices", &indices_of)
       .def("size", &DistributedSampler::size)

@@ -18,21 +18,21 @@ namespace {
 
 ServerOptions server_options_of(const py::dict& given) {
   ServerOptions options;
-  options.listen = py::cast<std::vector<std::string>>(given["listen"]);
-  options.allow_unauthenticated = py::cast<bool>(given["allow_unauthenticated"]);
-  options.credentials_file = py::cast<std::string>(given["credentials_file"]);
-  options.server_name = py::cast<std::string>(given["server_name"]);
-  options.certificate_file = py::cast<std::string>(given["certificate_file"]);
-  options.certificate_key_file = py::cast<std::string>(given["certificate_key_file"]);
-  options.client_authorities_file = py::cast<std::string>(given["client_authorities_file"]);
-  options.label = py::cast<std::string>(given["label"]);
+  options.listen = option_of<std::vector<std::string>>(given, "listen");
+  options.allow_unauthenticated = option_of<bool>(given, "allow_unauthenticated");
+  options.credentials_file = option_of<std::string>(given, "credentials_file");
+  options.server_name = option_of<std::string>(given, "server_name");
+  options.certificate_file = option_of<std::string>(given, "certificate_file");
+  options.certificate_key_file = option_of<std::string>(given, "certificate_key_file");
+  options.client_authorities_file = option_of<std::string>(given, "client_authorities_file");
+  options.label = option_of<std::string>(given, "label");
   options.session_timeout = duration_of(given["session_timeout"], options.session_timeout);
   options.heartbeat = duration_of(given["heartbeat"], options.heartbeat);
   options.grace = duration_of(given["grace"], options.grace);
   if (!given["memory_bytes_max"].is_none())
-    options.memory_bytes_max = py::cast<std::uint64_t>(given["memory_bytes_max"]);
+    options.memory_bytes_max = option_of<std::uint64_t>(given, "memory_bytes_max");
   if (!given["value_bytes_max"].is_none())
-    options.value_bytes_max = py::cast<std::uint32_t>(given["value_bytes_max"]);
+    options.value_bytes_max = option_of<std::uint32_t>(given, "value_bytes_max");
   options.logger = logger_of(given["logger"]);
   return options;
 }

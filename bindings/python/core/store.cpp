@@ -57,7 +57,7 @@ struct ProcessChoice {
   ProcessId id;
 
   static ProcessChoice of(py::handle digits) {
-    return {process_id_of(py::cast<std::string>(digits))};
+    return {process_id_of(argument_of<std::string>(digits, "process"))};
   }
 };
 
@@ -108,7 +108,7 @@ void bind_keys(py::class_<StoreHandle>& type) {
   bind_call<Bytes, Bytes, SetChoice>(type, "set", &Store::set, &Store::set_async);
   bind_call<Bytes>(type, "get", &Store::get, &Store::get_async);
   bind_taking_call(type, "take", &Store::take, &detail::take_async);
-  bind_call<Bytes, std::int64_t>(type, "add", &Store::add, &Store::add_async);
+  bind_call<Bytes, Whole<std::int64_t>>(type, "add", &Store::add, &Store::add_async);
   bind_call<Bytes, OptionalBytes, Bytes, WriteChoice>(type, "compare_set", &Store::compare_set,
                                                       &Store::compare_set_async);
   bind_call<Bytes, Bytes>(type, "append", &Store::append, &Store::append_async);
@@ -123,13 +123,13 @@ void bind_keys(py::class_<StoreHandle>& type) {
   bind_call<ManyBytes>(type, "wait", &Store::wait, &Store::wait_async);
   bind_call<ManyBytes>(type, "multi_get", &Store::multi_get, &Store::multi_get_async);
   bind_call<Entries, WriteChoice>(type, "multi_set", &Store::multi_set, &Store::multi_set_async);
-  bind_call<Bytes, std::uint64_t>(type, "list", &Store::list, &Store::list_async);
+  bind_call<Bytes, Whole<std::uint64_t>>(type, "list", &Store::list, &Store::list_async);
 }
 
 void bind_operator(py::class_<StoreHandle>& type) {
   bind_call<Bytes>(type, "settings", &inspect_settings, &inspect_settings_async);
-  bind_call<Bytes, std::uint64_t>(type, "set_setting", &set_setting, &set_setting_async);
-  bind_call<std::uint64_t, Bytes>(type, "end_session", &end_session, &end_session_async);
+  bind_call<Bytes, Whole<std::uint64_t>>(type, "set_setting", &set_setting, &set_setting_async);
+  bind_call<Whole<std::uint64_t>, Bytes>(type, "end_session", &end_session, &end_session_async);
   bind_call<ProcessChoice, Bytes>(type, "end_sessions_of", &end_sessions_of,
                                   &end_sessions_of_async);
   bind_call<OptionalTime, Bytes>(type, "drain", &drain, &drain_async);
@@ -163,7 +163,7 @@ void bind_session(py::class_<StoreHandle>& type) {
 StoreOptions store_options_of(const py::dict& given) {
   StoreOptions options;
   options.handlers = HandlerPlace::io_thread;  // they only hand over: completions.h, callbacks.h
-  const auto text = [&](const char* name) { return py::cast<std::string>(given[name]); };
+  const auto text = [&](const char* name) { return option_of<std::string>(given, name); };
   options.role = role_of(text("role"));
   options.name_space = text("namespace");
   options.namespace_idle_lifetime = optional_duration_of(given["namespace_idle_lifetime"]);

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <utility>
 
+#include "arguments.h"
 #include "bind.h"
 #include "errors.h"
 #include "gil.h"
@@ -271,13 +272,14 @@ Tensor tensor_of_argument(py::handle object, std::string_view argument, Use use,
 std::string tensor_name_of(py::handle key) {
   if (PyUnicode_Check(key.ptr()) == 0)
     refuse("tensors", "a name is a str, not " + std::string(Py_TYPE(key.ptr())->tp_name));
-  return py::cast<std::string>(key);
+  return argument_of<std::string>(key, "tensors: a name");
 }
 
 void* stream_of(py::handle object) {
   if (object.is_none()) return nullptr;
-  const std::uintptr_t address = PyLong_Check(object.ptr()) != 0 ? py::cast<std::uintptr_t>(object)
-                                                                 : address_of_stream(object);
+  const std::uintptr_t address = PyLong_Check(object.ptr()) != 0
+                                     ? argument_of<std::uintptr_t>(object, "stream")
+                                     : address_of_stream(object);
   return reinterpret_cast<void*>(address);
 }
 

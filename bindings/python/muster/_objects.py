@@ -34,6 +34,18 @@ def decoded(codec: Codec, data: bytes, operation: str, rank: int) -> Any:
         ) from wrong
 
 
+def has_pointers(kind: Any) -> bool:
+    """Whether a type of ctypes has addresses: the formats of a union and of a packed structure do
+    not say so."""
+    element = getattr(kind, "_type_", None)
+    if isinstance(element, str):
+        return element in "PzZO"
+    if element is not None:
+        return not hasattr(kind, "_length_") or has_pointers(element)  # a pointer, or an array
+    fields = [field for base in kind.__mro__ for field in vars(base).get("_fields_", ())]
+    return hasattr(kind, "_restype_") or any(has_pointers(field[1]) for field in fields)
+
+
 def accepted(codec: Codec, delivery: _core.Delivery, rank: int) -> tuple[Any, int]:
     """The object that has come, and its number. It is received when it has been decoded: what
     cannot be, stays, and the next call gets it again.

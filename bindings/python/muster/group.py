@@ -61,7 +61,7 @@ class Watch:
     """Tells of what ends an epoch, until ``close`` or until it is gone. See
     ``StatelessProcessGroup.watch``."""
 
-    __slots__ = ("_events", "_watch")
+    __slots__ = ("__weakref__", "_events", "_watch")
 
     def __init__(self, group: _core.Group, handler: Callable[[MusterError], object]) -> None:
         self._events: Events | None = Events(happened=handler)

@@ -16,7 +16,7 @@ __all__ = ["Server"]
 class Server:
     """Keeps keys and groups in memory: they are lost when it stops, and its clients are told so."""
 
-    __slots__ = ("_handle",)
+    __slots__ = ("__weakref__", "_handle")
 
     def __init__(
         self,

@@ -146,7 +146,7 @@ class RankGroup(_Turns):
     ``Runtime.shutdown``.
     """
 
-    __slots__ = ("_handle", "_kept")
+    __slots__ = ("__weakref__", "_handle", "_kept")
 
     def __init__(
         self,
@@ -216,7 +216,7 @@ class Runtime(_Turns):
     Any thread may ask; of other calls one at a time.
     """
 
-    __slots__ = ("_handle", "_kept")
+    __slots__ = ("__weakref__", "_handle", "_kept")
 
     def __init__(self, environment: Environment | Mapping[str, str] | None = None) -> None:
         """environment  None: that of this process"""
