@@ -109,6 +109,9 @@ struct GatherOptions {
   Duration timeout = default_timeout;  ///< of each exchange before the body
   /// How long ranks wait for each other's body; a rank that is lost ends the wait.
   Duration body_timeout{std::chrono::hours(24)};
+  /// Why this rank cannot do its part: it calls all the same, and the call is an error on all
+  /// ranks (invalid_argument, `detail`: this text). Empty: it can.
+  std::string refusal;
 };
 
 namespace detail {

@@ -245,6 +245,9 @@ struct TensorOptions {
   std::function<Result<Tensor>(Device device, Dtype dtype, const std::vector<std::int64_t>& shape)>
       allocate;
   Duration timeout{std::chrono::seconds(300)};  ///< of the whole call, above zero
+  /// Why this rank cannot do its part: it calls all the same, and a collective is an error on all
+  /// ranks (invalid_argument, `detail`: this text). Empty: it can.
+  std::string refusal;
 };
 
 /// Ranks that exchange tensors: those of a RankGroup, by all ways; or those of any group, through

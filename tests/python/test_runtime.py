@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from decimal import Decimal
 from typing import Any
 
 import muster
@@ -191,6 +192,37 @@ def test_values_are_agreed_on(in_job: Job) -> None:
         assert [report.rank for report in alone.value.ranks] == [1]
         with pytest.raises(TypeError, match="value"):
             synchronize_value(job, "text")  # type: ignore[type-var]
+        job.shutdown()
+
+    in_job(3, part)
+
+
+def test_a_value_that_one_rank_refuses_is_a_mismatch_of_the_others(in_job: Job) -> None:
+    bad: list[tuple[type[Exception], Any, Any, Any]] = [
+        (TypeError, "text", "sum", None), (TypeError, Decimal(1), "sum", None),
+        (OverflowError, 2**63, "sum", None), (TypeError, 1, None, None),
+        (TypeError, 1, "sum", "soon"), (ValueError, 1, "sum", -1),
+    ]
+
+    def part(job: Runtime) -> None:
+        for error, value, op, timeout in bad:
+            with pytest.raises(error if job.rank == 1 else muster.Mismatch) as raised:
+                if job.rank == 1:
+                    all_reduce_value(job, value, op, timeout=timeout)
+                else:
+                    all_reduce_value(job, 1)
+            if isinstance(raised.value, muster.Mismatch):
+                assert raised.value.rank_numbers == [1]
+            if op is None:
+                continue
+            with pytest.raises(error if job.rank == 1 else muster.Mismatch):
+                if job.rank == 1:
+                    synchronize_value(job, value, 1, timeout=timeout)
+                else:
+                    synchronize_value(job, 1, 1)
+        root: Any = Decimal(1) if job.rank == 1 else 1
+        with pytest.raises(TypeError if job.rank == 1 else muster.CollectiveMismatch):
+            synchronize_value(job, 1, root)
         job.shutdown()
 
     in_job(3, part)

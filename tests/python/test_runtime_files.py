@@ -62,6 +62,29 @@ def test_m3_a_body_that_raises_is_told_to_all(in_job: Job) -> None:
     in_job(2, part)
 
 
+def test_what_one_rank_cannot_give_is_an_error_of_all(in_job: Job) -> None:
+    bad: Any = [1.0]
+    ways: list[Callable[[Runtime], Any]] = [
+        lambda job: gathered_tensors(job, bad if job.rank == 1 else np.zeros(1)),
+        lambda job: gathered_states(job, State(bad if job.rank == 1 else "", {})),
+        lambda job: gathered_states(job, State("", {"a": bad} if job.rank == 1 else {})),
+        lambda job: gathered_tensors(job, np.zeros(1), body_timeout=-1.0 if job.rank == 1 else 9),
+    ]
+
+    def part(job: Runtime) -> None:
+        for way in ways:
+            own = (TypeError, ValueError)
+            with pytest.raises(own if job.rank == 1 else muster.InvalidArgument) as raised:
+                with way(job):
+                    raise AssertionError("no body runs")
+            if job.rank == 0:
+                assert isinstance(raised.value, muster.InvalidArgument)
+                assert raised.value.rank_numbers == [1]
+        job.shutdown()
+
+    in_job(2, part)
+
+
 def test_m5_unequal_tensors_are_an_error_on_all(in_job: Job) -> None:
     def part(job: Runtime) -> None:
         own = np.zeros(job.rank + 1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import array
 import os
 import re
 import signal
@@ -15,7 +16,7 @@ from typing import Any
 import muster
 import pytest
 from conftest import variables_of
-from muster.runtime import Progress, Runtime, SignalFolder
+from muster.runtime import Progress, Runtime, SignalFolder, gathered_tensors
 
 Job = Callable[..., list[Any]]
 
@@ -113,6 +114,47 @@ def test_a_body_that_raises_hangs_nobody(in_job: Job) -> None:
         job.shutdown()
 
     in_job(3, part)
+
+
+class Mute(Exception):
+    def __str__(self) -> str:
+        raise RuntimeError("it has no text")
+
+
+@pytest.mark.parametrize("error, told", [
+    (RuntimeError("cannot read " + os.fsdecode(b"/caf\xe9")), r"RuntimeError: cannot read /caf\?"),
+    (Mute(), "Mute"),
+])
+@pytest.mark.parametrize("scope", ["turn", "gathered", "work"])
+def test_an_exception_without_a_text_passes_as_it_is(
+    in_job: Job, error: Exception, told: str, scope: str
+) -> None:
+    def entered(job: Runtime) -> None:
+        if scope == "work":
+            job.on_rank_zero(lambda progress: raise_or_pass(job))
+            return
+        turn: Any = job.n_at_a_time(1)
+        with turn if scope == "turn" else gathered_tensors(job, array.array("f", [1])):
+            raise_or_pass(job)
+
+    def raise_or_pass(job: Runtime) -> None:
+        if job.rank == 0:
+            raise error
+
+    def part(job: Runtime) -> None:
+        with job.n_at_a_time(1) as turn:
+            turn.progress("reading " + os.fsdecode(b"caf\xe9"))
+        job.on_rank_zero(lambda progress: progress("\ud800"))
+        if job.rank == 0:
+            with pytest.raises(type(error)) as raised:
+                entered(job)
+            assert raised.value is error
+        else:
+            with pytest.raises(muster.CallbackFailed, match=told):
+                entered(job)
+        job.shutdown()
+
+    in_job(2, part)
 
 
 def test_who_tells_nothing_is_given_up(in_job: Job) -> None:

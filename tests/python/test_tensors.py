@@ -17,7 +17,7 @@ from typing import Any
 import foreign
 import muster
 import pytest
-from conftest import variables_of
+from conftest import PATIENCE, variables_of
 from muster import gloo
 from muster.runtime import (
     Runtime,
@@ -155,6 +155,60 @@ def test_what_a_rank_refuses_is_told_by_the_tensors_name(in_job: Job) -> None:
         with pytest.raises(ValueError, match="way"):
             all_reduce_tensor(job, np.zeros(1), way="carrier pigeon")  # type: ignore[arg-type]
         all_gather_tensor(job, read_only)  # what is only read may be
+        job.shutdown()
+
+    in_job(2, part)
+
+
+Refused = tuple[type[Exception], Callable[[Runtime], Any], Callable[[Runtime], Any]]
+
+
+def test_what_one_rank_refuses_is_an_error_of_all_at_once(in_job: Job) -> None:
+    """Its own error here, and the reason elsewhere; the next call finds all ranks together."""
+    np = numpy()
+    read_only = np.zeros(2)
+    read_only.flags.writeable = False
+
+    def reduced(tensor: Any = None, op: Any = "sum", **options: Any) -> Callable[[Runtime], Any]:
+        given = np.zeros(2) if tensor is None else tensor
+        return lambda job: all_reduce_tensor(job, given, op, **options)
+
+    def stated(tensors: Any, root: Any = 0) -> Callable[[Runtime], Any]:
+        return lambda job: broadcast_state_dict(job, tensors, root)
+
+    none: Any = (1, 2)  # is no tensor
+    good = stated(None)
+    cases: list[Refused] = [
+        *((error, reduced(bad), reduced()) for error, bad in (
+            (TypeError, none), (muster.InvalidArgument, read_only), (TypeError, object()),
+            (muster.InvalidArgument, np.array([None])), (ValueError, np.zeros(1, "M8[s]")),
+        )),
+        (ValueError, reduced(op="carrier"), reduced()), (TypeError, reduced(op=None), reduced()),
+        (ValueError, reduced(way="carrier"), reduced()), (TypeError, reduced(way=None), reduced()),
+        (ValueError, reduced(timeout=-1), reduced()), (TypeError, reduced(stream="x"), reduced()),
+        (TypeError, reduced(store_bytes_max="1"), reduced()),
+        (TypeError, lambda job: broadcast_tensor(job, np.zeros(2), none),
+         lambda job: broadcast_tensor(job, np.zeros(2))),
+        (TypeError, lambda job: reduce_scatter_tensor(job, none, np.zeros(1)),
+         lambda job: reduce_scatter_tensor(job, np.zeros(2), np.zeros(1))),
+        (TypeError, lambda job: all_gather_tensor(job, none),
+         lambda job: all_gather_tensor(job, np.zeros(2))),
+        (muster.InvalidArgument, stated({1: np.zeros(2)}), good), (TypeError, stated([1]), good),
+        (TypeError, stated({"\ud800": np.zeros(2)}), good), (TypeError, stated({}, None), good),
+        (TypeError, stated({"a": None}), good),
+    ]
+
+    def part(job: Runtime) -> None:
+        for error, bad, well in cases:
+            for ranks in (job, job.group):
+                began = time.monotonic()
+                with pytest.raises(error if job.rank == 0 else muster.InvalidArgument) as raised:
+                    (bad if job.rank == 0 else well)(ranks)  # type: ignore[arg-type]
+                assert time.monotonic() - began < PATIENCE
+                if job.rank == 1:
+                    assert isinstance(raised.value, muster.InvalidArgument)
+                    assert raised.value.rank_numbers == [0]
+        all_reduce_tensor(job, np.zeros(2))
         job.shutdown()
 
     in_job(2, part)

@@ -36,13 +36,20 @@ ReduceOp reduce_op_of(const std::string& name);
 /// Of a tuple: silence_max, limit.
 TurnOptions turn_options_of(const py::tuple& given);
 
+/// A text for the other ranks, of a str; what UTF-8 has not is replaced.
+struct Told {
+  std::string text;
+
+  static Told of(py::handle text);
+};
+
 /// Progress, lent to Python while a work runs.
 class ProgressHandle {
  public:
   explicit ProgressHandle(Progress& progress) : progress_(&progress) {}
 
-  void tell(const std::string& text) {
-    if (progress_ != nullptr) (*progress_)(text);
+  void tell(const Told& told) {
+    if (progress_ != nullptr) (*progress_)(told.text);
   }
   void end() { progress_ = nullptr; }
 
@@ -65,6 +72,48 @@ class PythonWork {
 
  private:
   py::object work_;
+  std::optional<py::error_already_set> raised_;
+};
+
+/// What this rank refuses of its arguments in a collective call. The others are to hear of it, so
+/// the call is made all the same, with a refusal, and raises here what was raised first.
+class Refusal {
+ public:
+  /// Runs what reads arguments.
+  template <class Read>
+  void read(const Read& read) {
+    try {
+      read();
+    } catch (const py::error_already_set& raised) {
+      keep(raised);
+    } catch (const py::builtin_exception& wrong) {
+      wrong.set_error();
+      keep(py::error_already_set());
+    }
+  }
+
+  /// What the others are told; empty: nothing was refused.
+  std::string reason() const;
+  void raise_if_there() const {
+    if (raised_) throw py::error_already_set(*raised_);
+  }
+
+  /// Makes the call, which tells the others.
+  template <class Make>
+  auto settle(const Make& make) const {
+    try {
+      auto made = make();
+      raise_if_there();
+      return made;
+    } catch (const py::error_already_set& ended) {
+      if (!raised_ || !ended.matches(PyExc_Exception)) throw;
+    }
+    throw py::error_already_set(*raised_);
+  }
+
+ private:
+  void keep(const py::error_already_set& raised);
+
   std::optional<py::error_already_set> raised_;
 };
 

@@ -38,11 +38,11 @@ RuntimeOptions runtime_options_of(const py::dict& given) {
   RuntimeOptions options;
   options.group = hosted_group_options_of(py::cast<py::dict>(given["group"]),
                                           py::cast<py::dict>(given["of_store"]));
-  options.store = py::cast<std::string>(given["store"]);
-  options.host = py::cast<std::string>(given["host"]);
-  options.host_at_master_address = py::cast<bool>(given["host_at_master_address"]);
-  options.communicators = py::cast<std::string>(given["communicators"]);
-  if (!given["device"].is_none()) options.device = py::cast<int>(given["device"]);
+  options.store = option_of<std::string>(given, "store");
+  options.host = option_of<std::string>(given, "host");
+  options.host_at_master_address = option_of<bool>(given, "host_at_master_address");
+  options.communicators = option_of<std::string>(given, "communicators");
+  if (!given["device"].is_none()) options.device = option_of<int>(given, "device");
   options.makers = makers_of(given["nccl"], given["gloo"]);
   return options;
 }
@@ -63,9 +63,9 @@ py::object shut_down(RuntimeHandle& self, Timeout timeout) {
   return block([&] { return self.runtime->shutdown(patience); });
 }
 
-void abort(const RuntimeHandle& self, int code, const std::string& reason) {
+void abort(const RuntimeHandle& self, Whole<int> code, const Told& reason) {
   const WithoutGil released;
-  self.runtime->abort(code, reason);
+  self.runtime->abort(code, reason.text);
 }
 
 py::object place_of(const JobPlace& place) {
@@ -88,8 +88,9 @@ SubgroupOptions subgroup_options_of(const std::string& name, const std::string& 
   return options;
 }
 
-py::object subgroup(const RuntimeHandle& self, const std::vector<int>& ranks,
-                    const std::string& name, const std::string& communicators, Timeout timeout) {
+py::object subgroup(const RuntimeHandle& self, py::handle ranks_given, const std::string& name,
+                    const std::string& communicators, Timeout timeout) {
+  const std::vector<int> ranks = integers_of<int>(ranks_given, "ranks");
   const SubgroupOptions options = subgroup_options_of(name, communicators, timeout);
   return block([&] { return self.runtime->subgroup(ranks, options); }, value_of_ranks);
 }
@@ -143,10 +144,11 @@ void bind_ranks(py::module_& module) {
 void bind_mesh(py::module_& module) {
   py::class_<Mesh>(module, "Mesh")
       .def(py::init(
-          [](const std::vector<std::pair<std::string, int>>& given, const std::vector<int>& ranks) {
+          [](const std::vector<std::pair<std::string, py::object>>& given, py::handle ranks) {
             std::vector<MeshDimension> dimensions;
-            for (const auto& [name, size] : given) dimensions.push_back({name, size});
-            auto mesh = Mesh::create(std::move(dimensions), ranks);
+            for (const auto& [name, size] : given)
+              dimensions.push_back({name, argument_of<int>(size, "dimensions")});
+            auto mesh = Mesh::create(std::move(dimensions), integers_of<int>(ranks, "ranks"));
             if (!mesh) raise(mesh.error());
             return *std::move(mesh);
           }))

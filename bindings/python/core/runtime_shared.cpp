@@ -34,7 +34,7 @@ struct GivenState {
 GivenState state_of(const py::tuple& given) {
   GivenState state;
   state.config = Bytes::of(given[0]);
-  for (const auto& [key, value] : py::cast<py::dict>(given[1])) {
+  for (const auto& [key, value] : py::dict(given[1])) {
     const std::string name = tensor_name_of(key);
     state.kept.push_back(
         tensor_of_argument(value, "tensors['" + name + "']", Use::read, Layout::any, nullptr));
@@ -55,30 +55,32 @@ struct WorkspaceHandle {
   std::shared_ptr<SharedWorkspace> workspace;
 };
 
-WorkspaceHandle make_workspace(const std::optional<std::string>& folder, int rank) {
+WorkspaceHandle make_workspace(const std::optional<std::string>& folder, Whole<int> rank) {
   return {std::make_shared<SharedWorkspace>(folder, rank)};
 }
 
-py::object write(const WorkspaceHandle& self, std::uint64_t generation, const py::tuple& given) {
+py::object write(const WorkspaceHandle& self, Whole<std::uint64_t> generation,
+                 const py::tuple& given) {
   const GivenState state = state_of(given);
   const SharedStateView view = state.view();
   return block([&] { return self.workspace->write(generation, view); });
 }
 
-py::object read(const WorkspaceHandle& self, int rank, std::uint64_t generation_min,
-                const std::optional<std::uint64_t>& generation_max, py::handle timeout) {
+py::object read(const WorkspaceHandle& self, Whole<int> rank, Whole<std::uint64_t> generation_min,
+                py::handle generation_max, py::handle timeout) {
   SharedReadOptions options;
   options.generation_min = generation_min;
-  if (generation_max) options.generation_max = *generation_max;
+  if (!generation_max.is_none())
+    options.generation_max = argument_of<std::uint64_t>(generation_max, "generation_max");
   options.timeout = duration_of(timeout, options.timeout);
   return block([&] { return self.workspace->read(rank, options); }, object_of_state);
 }
 
 GatherOptions gather_options_of(const py::dict& given) {
   GatherOptions options;
-  options.ranks = py::cast<std::vector<int>>(given["ranks"]);
-  options.folder = py::cast<std::string>(given["folder"]);
-  options.equal_tensors = py::cast<bool>(given["equal_tensors"]);
+  options.ranks = integers_of<int>(given["ranks"], "ranks");
+  options.folder = option_of<std::string>(given, "folder");
+  options.equal_tensors = option_of<bool>(given, "equal_tensors");
   options.timeout = duration_of(given["timeout"], options.timeout);
   options.body_timeout = duration_of(given["body_timeout"], options.body_timeout);
   return options;
@@ -152,25 +154,38 @@ GatheringHandle open(const std::shared_ptr<Kept>& kept, const Open& open_gatheri
 
 GatheringHandle gather_tensors(const RanksHandle& ranks, py::handle given,
                                const py::dict& options_given) {
-  const GatherOptions options = gather_options_of(options_given);
+  Refusal refusal;
+  GatherOptions options;
   const auto kept = make_kept(ranks);
-  kept->tensor = tensor_of_argument(given, "tensor", Use::read, Layout::any, nullptr);
+  refusal.read([&] {
+    options = gather_options_of(options_given);
+    kept->tensor = tensor_of_argument(given, "tensor", Use::read, Layout::any, nullptr);
+  });
   RankGroup& group = ranks.object();
-  return open(kept,
-              [&] { return detail::Gathering::of_tensors(group, kept->tensor.view(), options); });
+  options.refusal = refusal.reason();
+  return refusal.settle([&] {
+    return open(kept,
+                [&] { return detail::Gathering::of_tensors(group, kept->tensor.view(), options); });
+  });
 }
 
 GatheringHandle gather_states(const RanksHandle& ranks, const py::object& given,
                               const py::dict& options_given) {
-  const GatherOptions options = gather_options_of(options_given);
+  Refusal refusal;
+  GatherOptions options;
   const auto kept = make_kept(ranks);
   std::optional<SharedStateView> state;
-  if (!given.is_none()) {
+  refusal.read([&] {
+    options = gather_options_of(options_given);
+    if (given.is_none()) return;
     kept->own = state_of(py::cast<py::tuple>(given));
     state = kept->own.view();
-  }
+  });
   RankGroup& group = ranks.object();
-  return open(kept, [&] { return detail::Gathering::of_states(group, state, options); });
+  options.refusal = refusal.reason();
+  return refusal.settle([&] {
+    return open(kept, [&] { return detail::Gathering::of_states(group, state, options); });
+  });
 }
 
 }  // namespace

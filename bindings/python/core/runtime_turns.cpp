@@ -48,7 +48,7 @@ class Scope {
   void enter();
   /// failure  what the body has raised, as text; none: it has ended well
   void leave(const std::optional<std::string>& failure);
-  void tell(const std::string& text);
+  void tell(const Told& told);
 
  private:
   void run();
@@ -125,21 +125,36 @@ void Scope::leave(const std::optional<std::string>& failure) {
   settle(waiting);
 }
 
-void Scope::tell(const std::string& text) {
+void Scope::tell(const Told& told) {
   const WithoutGil released;
   aside_.change([&] {
-    if (progress_ != nullptr) (*progress_)(text);
+    if (progress_ != nullptr) (*progress_)(told.text);
   });
 }
 
 std::string text_of_raised(const py::error_already_set& raised) {
-  const std::string type = py::cast<std::string>(raised.type().attr("__name__"));
-  try {
-    const std::string text = py::cast<std::string>(py::str(raised.value()));
-    return text.empty() ? type : type + ": " + text;
-  } catch (const std::exception&) {
-    return type;  // it has no text that others can read
-  }
+  const py::object told = py::module_::import("muster.runtime.turns").attr("told_text");
+  return Told::of(told(raised.value())).text;
+}
+
+Told Told::of(py::handle text) {
+  if (PyUnicode_Check(text.ptr()) == 0) refuse_type(text, "text");
+  PyObject* const bytes = PyUnicode_AsEncodedString(text.ptr(), "utf-8", "replace");
+  if (bytes == nullptr) throw py::error_already_set();
+  return {std::string(py::reinterpret_steal<py::bytes>(bytes))};
+}
+
+void Refusal::keep(const py::error_already_set& raised) {
+  if (!raised.matches(PyExc_Exception)) throw py::error_already_set(raised);
+  if (!raised_) raised_ = raised;
+}
+
+std::string Refusal::reason() const {
+  if (!raised_) return {};
+  const py::object own = py::module_::import("muster.errors").attr("MusterError");
+  std::string detail;
+  if (raised_->matches(own)) detail = Told::of(raised_->value().attr("detail")).text;
+  return detail.empty() ? text_of_raised(*raised_) : detail;
 }
 
 std::string PythonWork::run(Progress& progress) {
@@ -223,7 +238,7 @@ ScopePointer rank_zero(const RanksHandle& self, const py::tuple& options) {
   });
 }
 
-ScopePointer one_of_n(const RanksHandle& self, int count, const py::tuple& options) {
+ScopePointer one_of_n(const RanksHandle& self, Whole<int> count, const py::tuple& options) {
   const TurnOptions turn = turn_options_of(options);
   return scope_of_ranks(self, [turn, count](RankGroup& ranks, const Scope::Work& work) {
     return n_at_a_time(

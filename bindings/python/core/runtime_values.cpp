@@ -30,41 +30,64 @@ std::optional<ReduceOp> reduce_op_named(const std::string& name) {
   return std::nullopt;
 }
 
-/// Calls `call` with a bool, an integer of 64 bits or a double: what Python's bool, int and float
-/// are.
-template <class Call>
-py::object of_its_type(py::handle value, const Call& call) {
-  if (PyBool_Check(value.ptr()) != 0) return call(value.is(py::handle(Py_True)));
+/// Of a bool, an int of 64 bits or a float.
+detail::Number number_of(py::handle value) {
+  if (PyBool_Check(value.ptr()) != 0) return detail::number_of(value.is(py::handle(Py_True)));
   if (PyLong_Check(value.ptr()) != 0) {
     const long long number = PyLong_AsLongLong(value.ptr());
     if (number == -1 && PyErr_Occurred() != nullptr) throw py::error_already_set();
-    return call(static_cast<std::int64_t>(number));
+    return detail::number_of(static_cast<std::int64_t>(number));
   }
-  if (PyFloat_Check(value.ptr()) != 0) return call(PyFloat_AS_DOUBLE(value.ptr()));
+  if (PyFloat_Check(value.ptr()) != 0) return detail::number_of(PyFloat_AS_DOUBLE(value.ptr()));
   throw py::type_error("value: a bool, an int of 64 bits or a float; not " +
                        std::string(Py_TYPE(value.ptr())->tp_name));
 }
 
-template <class T>
-py::object number_object(T number) {
-  return py::cast(number);
+py::object object_of_number(const detail::Number& number) {
+  if (number.kind == detail::NumberKind::boolean) return py::bool_(number.bits != 0);
+  if (number.kind == detail::NumberKind::floating)
+    return py::float_(detail::value_of<double>(number));
+  return py::int_(detail::value_of<std::int64_t>(number));
 }
 
-py::object synchronize(py::handle ranks, py::handle value, RankChoice root, Timeout timeout) {
+// A rank that refuses an argument gives a number of no type, which is a mismatch for the others.
+
+py::object synchronize(py::handle ranks, py::handle value, py::handle root_given,
+                       py::handle timeout_given) {
   StatelessProcessGroup& group = group_of(ranks);
-  return of_its_type(value, [&](auto number) {
-    return block([&] { return synchronize_value(group, number, root.rank, timeout.duration); },
-                 number_object<decltype(number)>);
+  Refusal refusal;
+  detail::Number number;
+  Rank root(0);
+  Duration timeout = default_timeout;
+  refusal.read([&] {
+    const int last = group.world_size() - 1;
+    root = Rank(static_cast<int>(integer_of(root_given, "root", 0, last)));
+  });
+  refusal.read([&] {
+    timeout = Timeout::of(timeout_given).duration;
+    number = number_of(value);
+  });
+  return refusal.settle([&] {
+    return block([&] { return detail::broadcast_number(group, number, root, timeout); },
+                 object_of_number);
   });
 }
 
-py::object reduce(py::handle ranks, py::handle value, const std::string& op, Timeout timeout) {
+py::object reduce(py::handle ranks, py::handle value, py::handle op, py::handle timeout_given) {
   StatelessProcessGroup& group = group_of(ranks);
-  // The others are to hear of one that does not exist.
-  const ReduceOp operation = reduce_op_named(op).value_or(static_cast<ReduceOp>(0xfe));
-  return of_its_type(value, [&](auto number) {
-    return block([&] { return all_reduce_value(group, number, operation, timeout.duration); },
-                 number_object<decltype(number)>);
+  Refusal refusal;
+  detail::Number number;
+  auto operation = static_cast<ReduceOp>(0xfe);  // none: the others are to hear of it
+  Duration timeout = default_timeout;
+  refusal.read([&] {
+    timeout = Timeout::of(timeout_given).duration;
+    const std::string name = argument_of<std::string>(op, "op");
+    number = number_of(value);
+    operation = reduce_op_named(name).value_or(operation);
+  });
+  return refusal.settle([&] {
+    return block([&] { return detail::reduce_number(group, number, operation, timeout); },
+                 object_of_number);
   });
 }
 

@@ -35,30 +35,38 @@ class TensorCall {
  public:
   TensorCall(py::handle ranks, const py::dict& given) : ranks_(tensor_ranks_of(ranks)) {
     if (py::isinstance<RanksHandle>(ranks)) rank_group_ = &py::cast<RanksHandle&>(ranks).object();
-    options_.way = way_of(py::cast<std::string>(given["way"]));
-    options_.store_bytes_max = py::cast<std::uint64_t>(given["store_bytes_max"]);
-    options_.stream = stream_of(given["stream"]);
-    options_.tag = Tag(py::cast<std::uint64_t>(given["tag"]));
-    options_.timeout = duration_of(given["timeout"], options_.timeout);
-    options_.bucket_bytes = py::cast<std::uint64_t>(given["bucket_bytes"]);
-    allocate_ = given["allocate"];
-    if (allocate_.is_none()) return;
-    options_.allocate = [this](Device device, Dtype dtype, const std::vector<std::int64_t>& shape) {
-      return allocate(device, dtype, shape);
-    };
+    refusal_.read([&] { read_options(given); });
+  }
+
+  /// Reads an argument. What is refused is an error on all ranks.
+  template <class Read>
+  void read(const Read& read) {
+    refusal_.read(read);
   }
 
   const TensorRanks& ranks() const { return ranks_; }
   const StateDictOptions& options() const { return options_; }
 
   Tensor argument(py::handle object, const std::string& name, Use use) {
-    Tensor tensor = tensor_of_argument(object, name, use, Layout::any, options_.stream);
-    is_in_host_memory_ = is_in_host_memory_ && tensor.view().device.is_host();
+    Tensor tensor;
+    read([&] {
+      tensor = tensor_of_argument(object, name, use, Layout::any, options_.stream);
+      is_in_host_memory_ = is_in_host_memory_ && tensor.view().device.is_host();
+    });
     return tensor;
   }
 
+  /// Makes a collective call.
   template <class Call, class Convert>
   py::object make(const Call& call, const Convert& convert) {
+    options_.refusal = refusal_.reason();
+    return refusal_.settle([&] { return make_alone(call, convert); });
+  }
+
+  /// Makes a call of which no other rank hears.
+  template <class Call, class Convert>
+  py::object make_alone(const Call& call, const Convert& convert) {
+    if (options_.refusal.empty()) refusal_.raise_if_there();
     Communicator* const gloo = gloo_of_ranks();
     const CallInProgress in_progress(gloo);
     if (gloo == nullptr || !allocate_.is_none() || !Waiting::is_in_main_thread())
@@ -68,6 +76,20 @@ class TensorCall {
   }
 
  private:
+  void read_options(const py::dict& given) {
+    options_.way = way_of(option_of<std::string>(given, "way"));
+    options_.store_bytes_max = option_of<std::uint64_t>(given, "store_bytes_max");
+    options_.stream = stream_of(given["stream"]);
+    options_.tag = Tag(option_of<std::uint64_t>(given, "tag"));
+    options_.timeout = duration_of(given["timeout"], options_.timeout);
+    options_.bucket_bytes = option_of<std::uint64_t>(given, "bucket_bytes");
+    allocate_ = given["allocate"];
+    if (allocate_.is_none()) return;
+    options_.allocate = [this](Device device, Dtype dtype, const std::vector<std::int64_t>& shape) {
+      return allocate(device, dtype, shape);
+    };
+  }
+
   Communicator* gloo_of_ranks() const {
     if (rank_group_ == nullptr || !is_in_host_memory_) return nullptr;
     Communicator* const found = rank_group_->communicator("cpu");
@@ -100,27 +122,40 @@ class TensorCall {
   bool is_in_host_memory_ = true;  // else they go by NCCL, whose calls are those of one thread
   StateDictOptions options_;
   py::object allocate_;
+  Refusal refusal_;
   std::optional<py::error_already_set> raised_;
 };
 
-py::object all_reduce(py::handle ranks, py::handle given, const std::string& op,
-                      const py::dict& options) {
+ReduceOp operation_of(TensorCall& call, py::handle op) {
+  ReduceOp operation = ReduceOp::sum;
+  call.read([&] { operation = reduce_op_of(argument_of<std::string>(op, "op")); });
+  return operation;
+}
+
+Rank root_of(TensorCall& call, py::handle root) {
+  Rank rank(0);
+  call.read([&] { rank = RankChoice::of(root).rank; });
+  return rank;
+}
+
+py::object all_reduce(py::handle ranks, py::handle given, py::handle op, const py::dict& options) {
   TensorCall call(ranks, options);
-  const ReduceOp operation = reduce_op_of(op);
+  const ReduceOp operation = operation_of(call, op);
   const Tensor tensor = call.argument(given, "tensor", Use::write);
   return call.make(
       [&] { return all_reduce_tensor(call.ranks(), tensor.view(), operation, call.options()); },
       nothing);
 }
 
-py::object broadcast(py::handle ranks, py::handle given, RankChoice root, const py::dict& options) {
+py::object broadcast(py::handle ranks, py::handle given, py::handle root_given,
+                     const py::dict& options) {
   TensorCall call(ranks, options);
+  const Rank root = root_of(call, root_given);
   const bool is_root =
-      call.ranks().group() != nullptr && call.ranks().group()->rank() == root.rank.number;
+      call.ranks().group() != nullptr && call.ranks().group()->rank() == root.number;
   const Tensor tensor = call.argument(given, "tensor", is_root ? Use::read : Use::write);
   return call.make(
-      [&] { return broadcast_tensor(call.ranks(), tensor.view(), root.rank, call.options()); },
-      nothing);
+      [&] { return broadcast_tensor(call.ranks(), tensor.view(), root, call.options()); }, nothing);
 }
 
 py::object all_gather(py::handle ranks, py::handle given, const py::dict& options) {
@@ -134,10 +169,10 @@ py::object all_gather(py::handle ranks, py::handle given, const py::dict& option
                    });
 }
 
-py::object reduce_scatter(py::handle ranks, py::handle send, py::handle receive,
-                          const std::string& op, const py::dict& options) {
+py::object reduce_scatter(py::handle ranks, py::handle send, py::handle receive, py::handle op,
+                          const py::dict& options) {
   TensorCall call(ranks, options);
-  const ReduceOp operation = reduce_op_of(op);
+  const ReduceOp operation = operation_of(call, op);
   const Tensor sent = call.argument(send, "send", Use::read);
   const Tensor received = call.argument(receive, "receive", Use::write);
   return call.make(
@@ -152,7 +187,7 @@ py::object send(py::handle ranks, RankChoice destination, py::handle given,
                 const py::dict& options) {
   TensorCall call(ranks, options);
   const Tensor tensor = call.argument(given, "tensor", Use::read);
-  return call.make(
+  return call.make_alone(
       [&] { return send_tensor(call.ranks(), destination.rank, tensor.view(), call.options()); },
       nothing);
 }
@@ -161,37 +196,40 @@ py::object recv(py::handle ranks, RankChoice source, const std::string& device_n
                 const py::dict& options) {
   TensorCall call(ranks, options);
   const Device device = device_of(device_name);
-  return call.make([&] { return recv_tensor(call.ranks(), source.rank, call.options(), device); },
-                   [](Tensor tensor) { return object_of(std::move(tensor)); });
+  return call.make_alone(
+      [&] { return recv_tensor(call.ranks(), source.rank, call.options(), device); },
+      [](Tensor tensor) { return object_of(std::move(tensor)); });
 }
 
 py::object recv_into(py::handle ranks, RankChoice source, py::handle given,
                      const py::dict& options) {
   TensorCall call(ranks, options);
   const Tensor tensor = call.argument(given, "tensor", Use::write);
-  return call.make(
+  return call.make_alone(
       [&] { return recv_tensor_into(call.ranks(), source.rank, tensor.view(), call.options()); },
       nothing);
 }
 
-/// tensors  a dict; None: this is not the root
-py::object state_dict(py::handle ranks, const py::object& given, RankChoice root,
+/// tensors  a mapping; None: this is not the root
+py::object state_dict(py::handle ranks, const py::object& given, py::handle root_given,
                       const py::dict& options) {
   TensorCall call(ranks, options);
+  const Rank root = root_of(call, root_given);
   std::vector<Tensor> kept;
   std::vector<NamedTensorView> views;
-  if (!given.is_none()) {
-    for (const auto& [key, value] : py::cast<py::dict>(given)) {
+  call.read([&] {
+    if (given.is_none()) return;
+    for (const auto& [key, value] : py::dict(given)) {
       const std::string name = tensor_name_of(key);
       kept.push_back(call.argument(value, "tensors['" + name + "']", Use::read));
       views.push_back({name, kept.back().view()});
     }
-  }
+  });
   return call.make(
       [&] {
         std::optional<Span<const NamedTensorView>> tensors;
         if (!given.is_none()) tensors = Span<const NamedTensorView>(views);
-        return broadcast_state_dict(call.ranks(), tensors, root.rank, call.options());
+        return broadcast_state_dict(call.ranks(), tensors, root, call.options());
       },
       [](std::vector<NamedTensor> all) -> py::object {
         py::dict named;

@@ -1,6 +1,6 @@
 """The extension: Muster's calls with the least that Python needs around them. Only the package uses it."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -282,7 +282,7 @@ def send_tensor(ranks: _Ranks, destination: int, tensor: Any, options: _Options,
 def recv_tensor(ranks: _Ranks, source: int, device: str, options: _Options, /) -> Tensor: ...
 def recv_tensor_into(ranks: _Ranks, source: int, tensor: Any, options: _Options, /) -> None: ...
 def broadcast_state_dict(
-    ranks: _Ranks, tensors: dict[str, Any] | None, root: int, options: _Options, /
+    ranks: _Ranks, tensors: Mapping[str, Any] | None, root: int, options: _Options, /
 ) -> dict[str, Tensor]: ...
 
 _State = tuple[_Bytes, dict[str, Any]]

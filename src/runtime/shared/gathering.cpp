@@ -81,6 +81,8 @@ Result<void> Gathering::Impl::begin(const std::optional<SharedStateView>& own) {
 }
 
 std::optional<Error> Gathering::Impl::refusal(const std::optional<SharedStateView>& own) const {
+  if (!options_.refusal.empty())
+    return base::failure(ErrorCode::invalid_argument, options_.refusal);
   const int world_size = group_.group().world_size();
   std::vector<bool> is_named(static_cast<std::size_t>(world_size));
   for (const int rank : ranks_) {

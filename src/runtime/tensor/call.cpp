@@ -58,6 +58,10 @@ TensorOffer TensorCall::offer(const TensorView& tensor, Use use) const {
   offer.store_bytes_max = options_.store_bytes_max;
   offer.dtype = tensor.dtype;
   offer.device = tensor.device.type;
+  if (!options_.refusal.empty()) {
+    refuse(offer, ErrorCode::invalid_argument, options_.refusal);
+    return offer;
+  }
   if (auto valid = validate(tensor); !valid) {
     offer.refusal = std::move(valid).error();
     return offer;

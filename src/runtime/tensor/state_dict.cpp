@@ -100,6 +100,10 @@ TensorOffer offer_of(const TensorCall& call, std::optional<Span<const NamedTenso
   const auto refuse = [&](std::string why) {
     TensorCall::refuse(own, ErrorCode::invalid_argument, std::move(why));
   };
+  if (!options.refusal.empty()) {
+    refuse(options.refusal);
+    return own;
+  }
   if (root.number < 0 || root.number >= call.world_size())
     refuse("there is no rank " + std::to_string(root.number));
   if (options.bucket_bytes < runtime::element_bytes_max)
@@ -220,7 +224,8 @@ Result<std::vector<NamedTensor>> broadcast_state_dict(
   auto call = TensorCall::begin(group, TensorCollective::broadcast_state_dict, options);
   if (!call) return std::move(call).error();
   const bool is_root = call->rank() == root.number;
-  const std::string own_description = is_root && tensors ? describe(*tensors) : std::string();
+  const std::string own_description =
+      is_root && tensors && options.refusal.empty() ? describe(*tensors) : std::string();
   auto agreed = call->agree(offer_of(*call, tensors, own_description, root, options), nullptr);
   if (!agreed) return std::move(agreed).error();
   auto description =

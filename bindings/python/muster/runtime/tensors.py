@@ -9,9 +9,10 @@ requires grad; one that is read-only, where it would be written.
 All but send and recv are collectives: all ranks call them in the same order as other collectives of
 the group. What one rank refuses, and what does not fit together, is an error on all ranks that
 names those ranks: InvalidArgument, Mismatch, WayMissing, ResourceExhausted, TooLarge; and those of
-a collective. After TimedOut and errors of a lost rank in shared memory, the tensors that were to be
-written may be partly written. Ctrl-C ends a call of the main thread; where it goes through Gloo or
-NCCL that ends the communicator. docs/runtime.md "Tensors" tells the ways.
+a collective. The rank whose argument was refused may raise another exception, such as TypeError.
+After TimedOut and errors of a lost rank in shared memory, the tensors that were to be written may
+be partly written. Ctrl-C ends a call of the main thread; where it goes through Gloo or NCCL that
+ends the communicator. docs/runtime.md "Tensors" tells the ways.
 """
 
 from __future__ import annotations
@@ -226,6 +227,5 @@ def broadcast_state_dict(
         way=way, store_bytes_max=store_bytes_max, stream=stream, timeout=timeout,
         allocate=allocate, bucket_bytes=bucket_bytes,
     )
-    given = None if tensors is None else dict(tensors)
-    received: dict[str, Any] = _core.broadcast_state_dict(handle_of(ranks), given, root, options)
-    return received if given is None else given
+    received: dict[str, Any] = _core.broadcast_state_dict(handle_of(ranks), tensors, root, options)
+    return received if tensors is None else dict(tensors)

@@ -30,9 +30,13 @@ _Self = TypeVar("_Self", bound="Turn")
 
 
 def told_text(error: BaseException) -> str:
-    """What the other ranks are told of an exception."""
-    text = str(error)
-    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+    """What the other ranks are told of an exception: its text, as far as UTF-8 has it."""
+    try:
+        text = str(error)
+    except Exception:
+        text = ""  # its own `__str__` has failed
+    text = f"{type(error).__name__}: {text}" if text else type(error).__name__
+    return text.encode(errors="replace").decode()
 
 
 class Turn:

@@ -29,8 +29,8 @@ def synchronize_value(
     """Gives all ranks the root's value. Collective.
 
     value   a bool, an int of 64 bits or a float
-    errors  Mismatch (``ranks``: the root, whose value is of another type), OverflowError, those of
-            a collective
+    errors  Mismatch (``ranks``: the root, whose value is of another type, or was refused there);
+            TypeError, ValueError, OverflowError (this rank's arguments); those of a collective
     cost    one round trip
     """
     given: Number = _core.synchronize_value(handle_of(ranks), value, root, timeout)
@@ -52,7 +52,8 @@ def all_reduce_value(
             true), "min" (all are) and those on bits
     errors  the same on all ranks: OutOfRange (the sum or product of all ints does not fit 64
             bits), InvalidArgument (the op of all), Mismatch (``ranks``: with another type or op
-            than most); those of a collective
+            than most, or with an argument that was refused: there it is TypeError, ValueError or
+            OverflowError); those of a collective
     cost    one round trip
     """
     given: Number = _core.all_reduce_value(handle_of(ranks), value, op, timeout)
