@@ -92,6 +92,21 @@ class SameText(str):
         return self is other
 
 
+class Hiding(dict[str, int]):
+    def items(self) -> Any:
+        return []
+
+
+class Unnamed:
+    def __reduce__(self) -> Any:
+        raise NameError("it has no name")
+
+
+class FromNowhere:
+    def __reduce__(self) -> Any:
+        return eval, ("nowhere.to_be_found",)
+
+
 @pytest.mark.parametrize("codec, obj, kind", [
     (muster.JSON, {1: "a", "1": "b"}, "int"),
     (muster.JSON, {Level.LOW: "a"}, "Level"),
@@ -103,6 +118,11 @@ class SameText(str):
     (muster.JSON, [0, ({"k": [{"k": {3: "deep"}}]},)], "int"),
     (muster.JSON, OrderedDict({"k": OrderedDict({4: "a"})}), "int"),
     (muster.JSON, {SameText("a"): 1, SameText("a"): 2}, "the same str"),
+    (muster.JSON, [Hiding(a=1, b=2)], "items"),
+    (muster.MSGPACK, {SameText("a"): 1, SameText("a"): 2}, "arrive as one"),
+    (muster.MSGPACK, [Hiding(a=1, b=2)], "items"),
+    (muster.PICKLE, lambda: 1, "pickle"),
+    (muster.PICKLE, Unnamed(), "it has no name"),
     (muster.MSGPACK, {(1, 2): "a"}, "tuple"),
     (muster.MSGPACK, {Place("a", 1): "a"}, "Place"),
     (muster.MSGPACK, [0, ({"k": [{"k": {(): "deep"}}]},)], "tuple"),
@@ -144,6 +164,15 @@ def test_keys_that_arrive_as_they_are_pass(in_ranks: Ranks) -> None:
         circle[0]["k"] = circle
         with pytest.raises(muster.CodecFailure):
             group.broadcast_obj(circle)
+
+    in_ranks(1, part)
+
+
+def test_whatever_pickle_raises_is_a_codec_failure(in_ranks: Ranks) -> None:
+    def part(group: muster.StatelessProcessGroup) -> None:
+        with pytest.raises(muster.CodecFailure, match="nowhere") as raised:
+            group.all_gather_obj(FromNowhere(), codec=muster.PICKLE)
+        assert isinstance(raised.value.__cause__, NameError)
 
     in_ranks(1, part)
 

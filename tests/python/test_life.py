@@ -240,11 +240,13 @@ def late():  # after Muster's own, which is registered later
         store.set("k", "v")
     except muster.Closed as refused:
         print(refused.code, refused.happened, refused.in_doubt, refused.ranks)
+    assert group.close() == 0
     store.close()
     print("closed")
 atexit.register(late)
 import muster
 store = muster.Store({address!r})
+group = muster.StatelessProcessGroup(store, "late", 0, 1)
 """
     done = subprocess.run(
         [sys.executable, "-c", text], capture_output=True, text=True, timeout=60

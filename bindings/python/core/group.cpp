@@ -104,7 +104,13 @@ void bind_life(py::class_<GroupHandle>& type) {
   type.def("close", [](const GroupHandle& self, py::handle linger) {
     const Duration patience = duration_of(linger, std::chrono::seconds(10));
     Group& group = self.object();
-    return block([&] { return group.close(patience); });
+    if (!is_ending()) return block([&] { return group.close(patience); });
+    auto closed = [&] {
+      const WithoutGil released;
+      return group.close(patience);
+    }();
+    if (!closed) raise(closed.error());
+    return value_of(*closed);
   });
   type.def("watch", [](const GroupHandle& self, const py::object& events) {
     auto handler = error_callback(events, "happened");

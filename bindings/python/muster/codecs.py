@@ -61,7 +61,8 @@ class _Json:
 
     Takes dict with str as keys, list, tuple (which comes back as a list), str, int, float, bool and
     None. Other keys are refused at any depth, since JSON would make a str of them. So are numbers
-    that JSON has not (nan, infinity), and texts deeper than 128.
+    that JSON has not (nan, infinity), and objects deeper than Python's limit of recursion. C++
+    reads none deeper than 128.
     """
 
     id = 3
@@ -91,8 +92,10 @@ def _dicts_in(obj: Any) -> Iterator[dict[Any, Any]]:
     while pending:
         one = pending.pop()
         if isinstance(one, dict):
+            if type(one).items is not dict.items and len(list(one.items())) != dict.__len__(one):
+                raise TypeError(f"the items() of this {type(one).__name__} are not those it has")
             yield one
-            parts: Any = one.values()
+            parts: Any = dict.values(one)
         elif isinstance(one, (list, tuple)):
             parts = one
         else:
@@ -113,6 +116,15 @@ def _check_json_keys(one: dict[Any, Any]) -> None:
             )
     if len({str.__str__(key) for key in one}) != len(one):
         raise TypeError("json: two keys of a subclass of str are the same str")
+
+
+def _base_of(key: Any) -> Any:
+    """What a key of a subclass of a scalar arrives as."""
+    base: Any
+    for base in (str, bytes, int, float):
+        if isinstance(key, base) and type(key) not in _SCALARS:
+            return base.__add__(key, base())
+    return key
 
 
 def _refuse(obj: Any) -> Any:
@@ -138,6 +150,8 @@ class _MessagePack:
                         f"msgpack: a key is of type {type(key).__name__}, which would arrive as a "
                         "list or a dict: use str(key), or PICKLE"
                     )
+            if len({_base_of(key) for key in one}) != len(one):
+                raise TypeError("msgpack: two keys of a subclass arrive as one")
         return msgpack.packb(obj, use_bin_type=True)
 
     def decode(self, data: bytes, /) -> Any:
