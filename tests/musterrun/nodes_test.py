@@ -323,6 +323,20 @@ class LostNodes(NodeCase):
         (self.folder / "end").touch()
         self.assertEqual(self.end_of(launchers)[0], [0, 0])
 
+    def test_launchers_that_start_as_all_others_were_killed_begin_a_new_run(self):
+        launchers = self.begin(nodes="2")
+        for launcher in launchers:
+            self.kill_node(launcher)
+        for rank in range(4):
+            (self.folder / f"at-0-4-{rank}").unlink()
+        (self.folder / "end").touch()
+        # Within the server's grace: the keys of the dead launchers are still there.
+        self.assertIn("/node/", self.ctl("ls"))
+        launchers = self.nodes(2, self.SCRIPT.format(folder=self.folder), "--max-restarts", 1)
+        self.assertEqual(self.end_of(launchers)[0], [0, 0])
+        self.assertEqual(sorted(path.name for path in self.folder.glob("at-*")),
+                         [f"at-0-4-{rank}" for rank in range(4)])
+
     def test_the_node_that_hosts_the_meeting_place_dies(self):
         self.end_server()  # its port is free now
         launchers = [self.node("--node-rank", rank, "sh", "-c",

@@ -22,7 +22,6 @@ namespace {
 
 /// Of all jobs: a store cannot remove its own namespace, so a job's keys go one by one.
 constexpr std::string_view shared_namespace = "musterrun";
-constexpr Duration long_time = std::chrono::hours(24 * 20);
 constexpr Duration roll_call_interval = std::chrono::seconds(1);
 
 }  // namespace
@@ -248,9 +247,9 @@ void Board::count_success(int attempt) {
 }
 
 void Board::unregister() {
-  if (!state_->store || state_->options.self.number == 0) return;
-  state_->store->remove_async(state_->own(key_of_node(state_->options.self.number)), short_time,
-                              [](Result<bool>) {});
+  const std::uint64_t number = std::exchange(state_->options.self.number, 0);
+  if (!state_->store || number == 0) return;
+  state_->store->remove_async(state_->own(key_of_node(number)), short_time, [](Result<bool>) {});
 }
 
 void Board::publish_master(int attempt, const std::string& address) {

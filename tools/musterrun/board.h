@@ -20,6 +20,8 @@ namespace musterrun {
 /// left that was killed is never read:
 ///
 ///     node/K        a launcher, as long as it lives; K is its number
+///     knock         the name that a newcomer has drawn; a launcher that lives takes it
+///     alive/NAME    the answer to that: the newcomer enters the run
 ///     plan/A        the ranks of attempt A
 ///     master/A      MASTER_ADDR and MASTER_PORT of attempt A, and "tcpstore" if there is one
 ///     verdict/A     how attempt A has ended

@@ -17,6 +17,8 @@ namespace {
 
 constexpr Duration run_lifetime = std::chrono::seconds(15);
 constexpr Duration look_again = std::chrono::milliseconds(50);
+/// Until a launcher knocks again: one that was killed may have taken its knock.
+constexpr Duration knock_again = std::chrono::milliseconds(200);
 /// After that it says that it waits for an earlier run to end.
 constexpr Duration silence = std::chrono::seconds(1);
 
@@ -41,12 +43,50 @@ void Board::State::enter_after(const std::string& found) {
                     [self, found](Result<muster::KeyPage> page) {
                       if (self->is_closed) return;
                       if (!page) return self->lose(page.error());
-                      if (!page->keys.empty()) {
-                        self->run = found;
-                        return self->register_self();
-                      }
-                      self->enter_later();
+                      if (page->keys.empty()) return self->enter_later();
+                      self->knock(found);
                     });
+}
+
+void Board::State::knock(const std::string& found) {
+  const std::string keys = options.job + "/" + found + "/";
+  muster::SetOptions for_a_while;
+  for_a_while.ttl = run_lifetime;
+  auto self = shared_from_this();
+  store->set_async(
+      keys + "knock", own_run, for_a_while, short_time, [self, keys, found](Result<bool> set) {
+        if (self->is_closed) return;
+        if (!set.has_value()) return self->lose(set.error());
+        self->store->get_async(keys + "alive/" + self->own_run, knock_again,
+                               [self, found](const Result<std::string>& answer) {
+                                 if (self->is_closed) return;
+                                 if (answer) return self->enter_run(found);
+                                 if (answer.error().code != muster::ErrorCode::timed_out)
+                                   return self->lose(answer.error());
+                                 self->enter_later();
+                               });
+      });
+}
+
+void Board::State::enter_run(const std::string& found) {
+  run = found;
+  register_self();
+}
+
+void Board::State::answer_knocks() {
+  auto self = shared_from_this();
+  store->take_async(own("knock"), long_time, [self](const Result<std::string>& newcomer) {
+    if (self->is_closed || self->options.self.number == 0) return;
+    if (newcomer) {
+      muster::SetOptions for_a_while;
+      for_a_while.ttl = run_lifetime;
+      self->store->set_async(self->own("alive/" + *newcomer), "", for_a_while, short_time,
+                             [](Result<bool>) {});
+    } else if (newcomer.error().code != muster::ErrorCode::timed_out) {
+      return self->lose(newcomer.error());
+    }
+    self->answer_knocks();
+  });
 }
 
 void Board::State::enter_later() {
@@ -116,6 +156,7 @@ void Board::State::confirm() {
   hold_run([self = shared_from_this()](bool is_held) {
     if (!is_held) return self->enter_anew();
     self->keep_run();
+    self->answer_knocks();
     self->await("ending", [self](const std::string& bytes) {
       if (const auto ending = decode_ending(bytes)) self->tell(EndingSeen{*ending});
     });

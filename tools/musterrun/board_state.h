@@ -19,6 +19,7 @@
 namespace musterrun {
 
 constexpr muster::Duration short_time = std::chrono::seconds(30);
+constexpr muster::Duration long_time = std::chrono::hours(24 * 20);
 
 /// A key of a run.
 std::string key_of(std::string_view what, int attempt);
@@ -66,9 +67,15 @@ struct Board::State : std::enable_shared_from_this<State> {
   /// Enters the run of the job in which launchers are, or begins one. Of a run whose launchers were
   /// all killed nothing counts; its key is gone soon.
   void enter();
-  /// If somebody is in that run. Else it waits until that is over, as long as for nodes, and as
+  /// If a launcher is in that run. Else it waits until that is over, as long as for nodes, and as
   /// long as the name of a run stays whose launchers were killed.
   void enter_after(const std::string& found);
+  /// Enters the run when one of its launchers answers. Keys of launchers that were killed stay for
+  /// the server's grace.
+  void knock(const std::string& found);
+  void enter_run(const std::string& found);
+  /// As long as this launcher is registered. One of them takes each knock.
+  void answer_knocks();
   void enter_later();
   /// Looks whether the run is still the job's, which is so for its lifetime then.
   ///

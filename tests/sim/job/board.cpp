@@ -19,8 +19,17 @@ void Board::set(const std::string& key, const std::string& value, Instant expire
   if (waiting == waiters_.end()) return;
   const std::vector<Waiter> told = std::move(waiting->second);
   waiters_.erase(waiting);
-  for (const Waiter& waiter : told)
-    if (!waiter.session->is_over) waiter.answer(value);
+  bool is_taken = false;
+  for (const Waiter& waiter : told) {
+    if (waiter.session->is_over) continue;
+    if (waiter.takes && is_taken) {
+      waiters_[key].push_back(waiter);
+      continue;
+    }
+    is_taken = is_taken || waiter.takes;
+    waiter.answer(value);
+  }
+  if (is_taken) remove(key);
 }
 
 std::optional<std::string> Board::set_once(const std::string& key, const std::string& value,
@@ -53,6 +62,17 @@ std::int64_t Board::add_one(const std::string& key) {
 void Board::await(Session& session, const std::string& key, Answer answer) {
   if (const Entry* there = find(key)) return answer(there->value);
   waiters_[key].push_back({&session, std::move(answer)});
+}
+
+void Board::take(Session& session, const std::string& key, Answer answer) {
+  const Entry* const there = find(key);
+  if (there == nullptr) {
+    waiters_[key].push_back({&session, std::move(answer), true});
+    return;
+  }
+  const std::string value = there->value;
+  remove(key);
+  answer(value);
 }
 
 std::optional<std::string> Board::value_of(const std::string& key) {

@@ -47,6 +47,11 @@ class Board {
   std::int64_t add_one(const std::string& key);
   /// The answer comes when the key is there.
   void await(Session& session, const std::string& key, Answer answer);
+  /// As `await`; one of those who wait so gets the value, and the key goes.
+  void take(Session& session, const std::string& key, Answer answer);
+  void put(const std::string& key, const std::string& value, Duration lifetime) {
+    set(key, value, scheduler_.now() + lifetime);
+  }
   std::optional<std::string> value_of(const std::string& key);
   std::vector<std::string> list(const std::string& prefix);
   void remove(const std::string& key);
@@ -68,6 +73,7 @@ class Board {
   struct Waiter {
     Session* session;
     Answer answer;
+    bool takes = false;
   };
   struct Member {
     Session* session;

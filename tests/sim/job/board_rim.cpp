@@ -8,6 +8,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr Duration look_again = 50ms;
+constexpr Duration knock_again = 200ms;
 constexpr Duration silence = 1s;
 constexpr Duration roll_call_interval = 1s;
 
@@ -77,24 +78,54 @@ void BoardRim::open() {
 }
 
 void BoardRim::enter() {
-  const std::string own_run = "r" + std::to_string(who_) + std::string(entries_, '+');
-  ask([this, own_run] { return land_.board.set_once("job/run", own_run, run_lifetime); },
-      [this, own_run](const std::optional<std::string>& found) {
+  ask([this] { return land_.board.set_once("job/run", own_run(), run_lifetime); },
+      [this](const std::optional<std::string>& found) {
         if (found) return enter_after(*found);
-        run_ = own_run;
+        run_ = own_run();
         register_self();
       });
 }
 
 void BoardRim::enter_after(const std::string& found) {
   ask([this, found] { return !land_.board.list("job/" + found + "/node/").empty(); },
-      [this, found](bool is_alive) {
-        if (is_alive) {
-          run_ = found;
-          return register_self();
-        }
-        enter_later();
+      [this, found](bool has_nodes) { has_nodes ? knock(found) : enter_later(); });
+}
+
+std::string BoardRim::own_run() const {
+  return "r" + std::to_string(who_) + std::string(entries_, '+');
+}
+
+void BoardRim::knock(const std::string& found) {
+  const std::string keys = "job/" + found + "/";
+  ask([this, keys] { return land_.board.put(keys + "knock", own_run(), run_lifetime), true; },
+      [this, keys, found](bool) {
+        later(knock_again, [this, keys, found] {
+          ask([this, keys] { return land_.board.value_of(keys + "alive/" + own_run()); },
+              [this, found](const std::optional<std::string>& answer) {
+                if (!answer) return enter_later();
+                run_ = found;
+                register_self();
+              });
+        });
       });
+}
+
+void BoardRim::answer_knocks() {
+  const std::uint64_t number = ++requests_;
+  wire_.up([this, number] {
+    if (!reaches(number)) return;
+    land_.board.take(session_, own("knock"), [this, number](const std::string& newcomer) {
+      answer(number, [this, newcomer] {
+        if (is_leaving_ || self_.number == 0) return;
+        ask(
+            [this, newcomer] {
+              return land_.board.put(own("alive/" + newcomer), "", run_lifetime), true;
+            },
+            [](bool) {});
+        answer_knocks();
+      });
+    });
+  });
 }
 
 void BoardRim::enter_later() {
@@ -127,6 +158,7 @@ void BoardRim::confirm() {
   hold_run([this](bool is_held) {
     if (!is_held) return enter_anew();
     keep_run();
+    answer_knocks();
     await(own("ending"), [this](const std::string& bytes) {
       ears_.hear(launch::EndingSeen{*launch::decode_ending(bytes)});
     });
@@ -257,10 +289,11 @@ void BoardRim::count_success(int attempt) {
 }
 
 void BoardRim::unregister() {
-  if (self_.number == 0) return;
+  const std::uint64_t own_number = std::exchange(self_.number, 0);
+  if (own_number == 0) return;
   ask(
-      [this] {
-        land_.board.remove(own(key_of_node(self_.number)));
+      [this, own_number] {
+        land_.board.remove(own(key_of_node(own_number)));
         return true;
       },
       [](bool) {});

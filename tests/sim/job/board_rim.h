@@ -72,6 +72,9 @@ class BoardRim {
   void set_once(const std::string& key, const std::string& value, Published what);
   void enter();
   void enter_after(const std::string& found);
+  std::string own_run() const;
+  void knock(const std::string& found);
+  void answer_knocks();
   void enter_later();
   void register_self();
   void confirm();

@@ -36,6 +36,12 @@ void Judge::registers(std::size_t who, const std::string& run_name, const launch
   const bool is_alone = !run.launchers.empty() && run.there.empty();
   if (is_alone && is_calm(record) && run.changed + slack() < scheduler_.now())
     problem(name_of(who) + " enters the run " + run_name + ", of which nobody is left");
+  const auto was_dead = [&](std::uint64_t number) {
+    return records_[run.launchers.at(number)].died < record.came;
+  };
+  if (!run.there.empty() && run.changed < record.came &&
+      std::all_of(run.there.begin(), run.there.end(), was_dead))
+    problem(name_of(who) + " enters the run " + run_name + ", whose launchers were dead before");
   record.run = run_name;
   record.number = node.number;
   record.registered = scheduler_.now();
@@ -106,6 +112,7 @@ void Judge::dies(std::size_t who) {
     if (has_plan && run.attempts.back().verdict) count(Count::leaders_lost_after_verdict);
   }
   record.is_dead = true;
+  record.died = scheduler_.now();
   if (record.ranks_of)
     if (Attempt* const its = attempt_of(record, *record.ranks_of))
       its->ranks[record.number].was_ended = true;

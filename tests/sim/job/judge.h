@@ -81,6 +81,7 @@ class Judge {
     bool was_disturbed = false;
     Instant disturbed_until{};
     Instant came{};
+    Instant died = base::far_future;
     Instant registered{};
     int signal = 0;  ///< the first one
     int signals_count = 0;
