@@ -145,14 +145,30 @@ class Surroundings(JobCase):
         self.assertEqual(code, 7, err)
         self.assertIn("No space left", err)
 
-    def test_output_that_nobody_reads_is_told_and_no_success(self):
+    def unread(self, *arguments):
+        """A musterrun whose standard output is a pipe that nobody reads."""
         reader, writer = os.pipe()
         os.close(reader)
         with open(writer, "wb") as output:
-            launcher = self.start("-n", 1, "echo", "result", stdout=output)
+            launcher = self.start(*arguments, stdout=output)
             _, err = launcher.communicate(timeout=job_case.KILL_TIMEOUT_S)
-        self.assertEqual(launcher.returncode, 1, err)
-        self.assertIn("Broken pipe", err)
+        return launcher.returncode, err
+
+    def test_output_that_nobody_reads_is_told_and_no_success(self):
+        for arguments in (("-n", 1, "echo", "result"), ("--help",), ("--version",),
+                          ("--dry-run", "true")):
+            code, err = self.unread(*arguments)
+            self.assertEqual(code, 1, (arguments, err))
+            self.assertIn("Broken pipe", err)
+
+    def test_output_to_a_closed_standard_output_is_told_and_no_success(self):
+        for arguments in (("-n", 1, "echo", "result"), ("--help",), ("--version",),
+                          ("--dry-run", "true")):
+            code, _, err = self.run_job(*arguments, preexec_fn=lambda: os.close(1))
+            self.assertEqual(code, 1, (arguments, err))
+            self.assertIn("Bad file descriptor", err)
+        code, _, err = self.run_job("-n", 1, "true", preexec_fn=lambda: os.close(1))
+        self.assertEqual((code, err), (0, ""))
 
     def test_a_text_of_its_own_that_cannot_be_written_is_told(self):
         for option in ("--help", "--version", "--dry-run"):

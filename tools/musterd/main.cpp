@@ -81,10 +81,12 @@ void await_signals() {
   ::pthread_sigmask(SIG_UNBLOCK, &signals, nullptr);
 }
 
-/// No socket gets the number of a standard stream that is closed.
+/// No socket gets the number of a standard stream that is closed. What stands for the standard
+/// output refuses to be written: nothing is lost without a word.
 void open_standard_descriptors() {
   for (int descriptor = 0; descriptor <= STDERR_FILENO; ++descriptor) {
-    if (::fcntl(descriptor, F_GETFD) == -1) ::open("/dev/null", O_RDWR);
+    const int access = descriptor == STDOUT_FILENO ? O_RDONLY : O_RDWR;
+    if (::fcntl(descriptor, F_GETFD) == -1) ::open("/dev/null", access);
   }
 }
 

@@ -62,10 +62,13 @@ void raise_descriptor_limit() {
   ::setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-/// So that no other descriptor gets their numbers, which ranks would read and write as theirs.
+/// So that no other descriptor gets their numbers, which ranks would read and write as theirs. What
+/// stands for a closed standard output refuses to be written: nothing is lost without a word.
 bool open_closed_standard_streams() {
-  for (const int number : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
-    if (::fcntl(number, F_GETFD) < 0 && ::open("/dev/null", O_RDWR) != number) return false;
+  for (const int number : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    const int access = number == STDOUT_FILENO ? O_RDONLY : O_RDWR;
+    if (::fcntl(number, F_GETFD) < 0 && ::open("/dev/null", access) != number) return false;
+  }
   return true;
 }
 
@@ -103,8 +106,6 @@ int write(const std::string& text) {
 
 int launch(LaunchOptions options, Placement placement, muster::launch::Variables environment) {
   leave_ignored_signals(options);
-  ::signal(SIGPIPE, SIG_IGN);
-  ::signal(SIGXFSZ, SIG_IGN);
   ::signal(SIGCHLD, SIG_DFL);
   musterrun::remember_descriptor_limit();
   raise_descriptor_limit();
@@ -130,6 +131,8 @@ int launch(LaunchOptions options, Placement placement, muster::launch::Variables
 
 int main(int argc, char** argv) {
   if (!open_closed_standard_streams()) return 1;
+  ::signal(SIGPIPE, SIG_IGN);
+  ::signal(SIGXFSZ, SIG_IGN);
   muster::launch::Variables environment = own_environment();
   auto read = musterrun::read_command_line(argc, argv, environment);
   if (const auto* const exit = std::get_if<musterrun::Exit>(&read)) {

@@ -296,6 +296,11 @@ TEST_CASE("a text that cannot be written is told, and no success") {
     CHECK(process.read_errors() ==
           "musterd: cannot write to the standard output: No space left on device\n");
     CHECK(process.wait().exit_code == 1);
+    options.command = {"/bin/sh", "-c", "\"$MUSTERD\" \"$0\" >&-", option};
+    Process closed(options);
+    CHECK(closed.read_errors() ==
+          "musterd: cannot write to the standard output: Bad file descriptor\n");
+    CHECK(closed.wait().exit_code == 1);
   }
 }
 
