@@ -20,8 +20,6 @@ struct Run {
   std::string name;             ///< empty: no process has named it
   std::uint32_t sessions = 0;   ///< without those of observers
   std::uint32_t connected = 0;  ///< of these
-  Instant awaited_since{};      ///< since when a newcomer has been waiting for its end
-  Instant awaited{};            ///< when a newcomer was refused last
 };
 
 /// One namespace: its quota, its keys, its groups. Made with its first session, deleted when no

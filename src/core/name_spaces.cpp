@@ -20,7 +20,9 @@ namespace {
 constexpr std::size_t swept_at_a_time = 16;
 constexpr std::size_t swept_per_drop = 2;  ///< so that no more gather than there are replies
 /// Clients that wait for the end of a run try again more often.
-constexpr Duration awaited_again_within = std::chrono::seconds(3);
+constexpr Duration newcomer_again_within = std::chrono::seconds(3);
+/// What does not fit waits longer.
+constexpr std::size_t newcomers_max = 16384;
 
 bool is_of_another_run(const NameSpace& name_space, const wire::ClientHello& hello) {
   const std::string& name = name_space.run.name;
@@ -121,7 +123,7 @@ std::optional<Error> NameSpaces::refusal_to_enter(NameSpace& name_space, const H
   const wire::ClientHello& hello = event.hello;
   const bool is_of_run = event.guest || hello.idle_lifetime || !hello.run.empty();
   if (!is_of_run || !name_space.idle_lifetime) return std::nullopt;
-  Run& run = name_space.run;
+  const Run& run = name_space.run;
   const Instant now = services_.now();
   if (name_space.sessions == 0) {
     if (hello.run.empty() || hello.run != run.name) return std::nullopt;
@@ -131,11 +133,28 @@ std::optional<Error> NameSpaces::refusal_to_enter(NameSpace& name_space, const H
   }
   const bool is_ending = run.connected == 0 && name_space.idle_lifetime == Duration::zero();
   if (!is_ending && !is_of_another_run(name_space, hello)) return std::nullopt;
-  if (now - run.awaited > awaited_again_within) run.awaited_since = now;
-  run.awaited = now;
-  const bool goes_on =
-      run.connected != 0 && now - run.awaited_since >= services_.options().limits.session_timeout;
+  const bool has_waited = waited(hello) >= services_.options().limits.session_timeout;
+  const bool goes_on = run.connected != 0 && has_waited;
+  if (goes_on) newcomers_.erase({hello.name_space, hello.process.id});
   return failure(goes_on ? ErrorCode::closed : ErrorCode::busy, not_over(name_space, event));
+}
+
+bool NameSpaces::is_past(const Newcomer& newcomer) const {
+  return services_.now() - newcomer.refused > newcomer_again_within;
+}
+
+Duration NameSpaces::waited(const wire::ClientHello& hello) {
+  const Instant now = services_.now();
+  std::pair key{hello.name_space, hello.process.id};
+  auto found = newcomers_.find(key);
+  if (found == newcomers_.end()) {
+    if (newcomers_.size() >= newcomers_max) return Duration::zero();
+    found = newcomers_.emplace(std::move(key), Newcomer{now, now}).first;
+  }
+  Newcomer& newcomer = found->second;
+  if (is_past(newcomer)) newcomer.since = now;
+  newcomer.refused = now;
+  return now - newcomer.since;
 }
 
 void NameSpaces::entered(NameSpace& name_space, const Hello& event) {
@@ -201,6 +220,10 @@ void NameSpaces::sweep() {
       idle_.append(name_space.among_idle);
     }
   }
+  if (services_.now() - newcomers_swept_ > newcomer_again_within) {
+    newcomers_swept_ = services_.now();
+    std::erase_if(newcomers_, [&](const auto& each) { return is_past(each.second); });
+  }
   sweep_accounts();
   dropped_.sweep(swept_at_a_time);
 }
@@ -229,6 +252,7 @@ std::uint64_t NameSpaces::drop(NameSpace& name_space) {
 
 void NameSpaces::clear() {
   dropped_.clear();
+  newcomers_.clear();
   name_spaces_.clear();
 }
 

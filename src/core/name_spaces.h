@@ -9,10 +9,12 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "core/events.h"
 #include "core/name_space.h"
 #include "muster/error.h"
+#include "muster/types.h"
 
 namespace muster::core {
 
@@ -83,13 +85,25 @@ class NameSpaces {
  private:
   using Map = std::map<std::string, std::unique_ptr<NameSpace>, std::less<>>;
 
+  /// A process that waits for the end of a run, and is refused as `busy`.
+  struct Newcomer {
+    Instant since{};
+    Instant refused{};  ///< last
+  };
+
   void sweep_accounts();
+  bool is_past(const Newcomer& newcomer) const;
+  /// For how long the process has been waiting to enter the namespace. It is refused again.
+  Duration waited(const wire::ClientHello& hello);
 
   EngineServices& services_;
   WaitingNames waiting_names_;
   Units units_;
   History history_;
   Map name_spaces_;
+  /// By namespace and process.
+  std::map<std::pair<std::string, ProcessId>, Newcomer> newcomers_;
+  Instant newcomers_swept_{};
   std::string swept_;      ///< the name of the one whose accounts were looked at last
   Chain<NameSpace> idle_;  ///< without sessions when they came here
   DroppedNameSpaces dropped_{services_.effects(), units_};
