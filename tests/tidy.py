@@ -72,6 +72,7 @@ PUBLIC_LAYERS = {
     "communicator.h": "communicator",
     "config.h": "base",
     "environment.h": "runtime",
+    "detail/secret_text.h": "base",
     "error.h": "base",
     "group_event.h": "base",
     "inspected.h": "base",

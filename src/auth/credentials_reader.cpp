@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "auth/fields.h"
+#include "base/secret/unshown.h"
 
 // A line is cut into words; the first one says of what kind it is. All faults of a line are told,
 // and a line with a fault is no credential. When all lines are read, those of each identity are
@@ -116,7 +117,9 @@ void CredentialsReader::read_line(std::string_view line) {
 }
 
 void CredentialsReader::read_key(const Words& words, Credential& credential) {
-  if (auto identity = read_identity(words[0])) {
+  if (base::looks_secret(words[0])) {
+    complain(Fault::secret_identity);
+  } else if (auto identity = read_identity(words[0])) {
     credential.grant.identity = std::move(*identity);
   } else {
     complain(Fault::bad_identity);
@@ -197,6 +200,7 @@ void CredentialsReader::read_option(std::string_view name, std::string_view valu
 }
 
 void CredentialsReader::read_as(std::string_view value, Credential& credential) {
+  if (base::looks_secret(value)) return complain(Fault::secret_identity);
   auto identity = read_identity(value);
   if (!identity) return complain(Fault::bad_as);
   credential.grant.identity = std::move(*identity);

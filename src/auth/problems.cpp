@@ -42,6 +42,9 @@ std::string_view text_of(Fault fault) {
       return "its connections, sessions, groups or requests are no number from 1";
     case Fault::bad_memory: return "its memory is no size from 1, as 4096, 64KiB, 16MiB or 1GiB";
     case Fault::bad_as: return "its as= is no identity: write NAME or TENANT/NAME";
+    case Fault::secret_identity:
+      return "its identity looks like a key or a token for HTTP: write NAME or TENANT/NAME, and "
+             "replace what was written there, because it is now known";
     case Fault::as_missing: return "say by as=ID who that is";
     case Fault::as_of_key: return "as= is for Unix users and certificates; a key has its identity";
     case Fault::same_proof: return "it has the same key, user or pattern as line ";

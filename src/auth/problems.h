@@ -26,6 +26,7 @@ enum class Fault {
   bad_count,
   bad_memory,
   bad_as,
+  secret_identity,
   as_missing,
   as_of_key,
   same_proof,     ///< `other_line` has the same key, user or pattern

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "auth/identity.h"
+#include "base/secret/unshown.h"
 #include "client/failure.h"
 
 namespace muster::client {
@@ -64,6 +65,12 @@ class Checker {
 
   void text(const char* what, std::string_view text) {
     note(too_large(what, text.size(), limits_.key_bytes_max, "shorten it, or ", "key_bytes_max"));
+  }
+
+  void setting(std::string_view name) {
+    if (const auto refused = base::refuse_secret("the setting's name", name))
+      note(invalid_argument(refused->detail));
+    text("the setting's name", name);
   }
 
   void name_space(std::string_view name) {
@@ -154,12 +161,8 @@ void check(Checker& checker, const wire::EndSession& body) {
   checker.text("the reason", body.reason);
 }
 void check(Checker& checker, const wire::Drain& body) { checker.text("the reason", body.reason); }
-void check(Checker& checker, const wire::SetSetting& body) {
-  checker.text("the setting's name", body.name);
-}
-void check(Checker& checker, const wire::GetSettings& body) {
-  checker.text("the setting's name", body.name);
-}
+void check(Checker& checker, const wire::SetSetting& body) { checker.setting(body.name); }
+void check(Checker& checker, const wire::GetSettings& body) { checker.setting(body.name); }
 void check(Checker& checker, const wire::Interrupt& body) {
   checker.text("the reason", body.reason);
 }

@@ -155,6 +155,11 @@ TEST_CASE("a key in a wrong place is not shown, and the error says where it belo
   const std::string key = Json::parse(musterctl({"--json", "keygen"}).output)["key"];
   const std::string line = "job " + key + " * all";
   const std::string server = "127.0.0.1:1";
+  const File token;
+  token.write("muster-http-" + key.substr(0, 43) + " " + key + " * all\n");
+  const File folder;
+  const std::string named = folder.path + "/" + key;
+  std::filesystem::create_directories(named);
   struct Mistake {
     std::vector<std::string> arguments;
     Variables environment;
@@ -172,7 +177,11 @@ TEST_CASE("a key in a wrong place is not shown, and the error says where it belo
     mistakes.push_back({{"--" + secret, "status"}, {}});
     mistakes.push_back({{"-t", secret, "status"}, {}});
     mistakes.push_back({{"keygen", secret}, {}});
+    mistakes.push_back({{"export", "--output", secret}, {}});
   }
+  mistakes.push_back({{"--credential-file", named, "status"}, {}});
+  mistakes.push_back({{"credentials", "check", token.path}, {}});
+  mistakes.push_back({{"status"}, {{"MUSTER_" + key.substr(0, 43), "x"}}});
   for (Mistake& mistake : mistakes) {
     mistake.environment.emplace("MUSTER_SERVER", server);
     const Told told = musterctl(mistake.arguments, mistake.environment);

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "ask.h"
+#include "base/secret/unshown.h"
 #include "commands.h"
 
 // The keys of a namespace as lines of JSON, out and in again. Neither keeps more of them in memory
@@ -25,6 +26,7 @@ namespace {
 using muster::Duration;
 using muster::KeyInfo;
 using muster::Result;
+using muster::base::shown_unless_secret;
 
 constexpr std::uint64_t batch_bytes_max = 4U << 20;
 constexpr Duration request_time = std::chrono::seconds(10);
@@ -242,8 +244,8 @@ Result<Answer> run_import(Run& run, const ImportArguments& arguments) {
   if (arguments.file != "-") file.open(arguments.file, std::ios::binary);
   std::istream& in = arguments.file == "-" ? std::cin : file;
   if (!in) {
-    return failed_with("unreadable_input",
-                       "cannot read " + arguments.file + ": " + std::strerror(errno));
+    return failed_with("unreadable_input", "cannot read " + shown_unless_secret(arguments.file) +
+                                               ": " + std::strerror(errno));
   }
   std::uint64_t set_count = 0;
   std::uint64_t there_count = 0;
@@ -252,7 +254,7 @@ Result<Answer> run_import(Run& run, const ImportArguments& arguments) {
   for (std::uint64_t number = 1; std::getline(in, line); ++number) {
     if (line.empty()) continue;
     const auto imported = read_line(line);
-    const std::string where = arguments.file + ":" + std::to_string(number);
+    const std::string where = shown_unless_secret(arguments.file) + ":" + std::to_string(number);
     if (!imported) {
       return failed_with("unreadable_input", where + ": no line of an export" + so_far());
     }
@@ -268,7 +270,9 @@ Result<Answer> run_import(Run& run, const ImportArguments& arguments) {
     }
     ++(*applied ? set_count : there_count);
   }
-  if (in.bad()) return failed_with("unreadable_input", "cannot read " + arguments.file + so_far());
+  if (in.bad())
+    return failed_with("unreadable_input",
+                       "cannot read " + shown_unless_secret(arguments.file) + so_far());
   std::string text = std::to_string(set_count) + (set_count == 1 ? " key" : " keys") + " set";
   if (there_count != 0) text += "; there already: " + std::to_string(there_count);
   return Answer{{{"set", set_count}, {"there", there_count}}, text + '\n', "", exit_ok};
@@ -286,6 +290,8 @@ void add_copy_commands(CLI::App& app, Chosen& chosen) {
   out->add_option("-o,--output", exported->output, "instead of the standard output")
       ->type_name("FILE");
   out->callback([=, &app, &chosen] {
+    if (const auto refused = muster::base::refuse_secret_path("--output", exported->output))
+      throw CLI::ValidationError(refused->detail);
     if (exported->output.empty() && app.get_option("--json")->count() != 0) {
       throw CLI::ValidationError("musterctl export",
                                  "--json prints one document; let the lines go to --output FILE");

@@ -244,7 +244,7 @@ Answer run_check(const std::string& path, const std::string& server_name) {
   if (!file) return refused(file.error().detail);
   const auto small_enough = auth::Credentials::read(file->text());
   if (!small_enough && small_enough.error().code == muster::ErrorCode::too_large) {
-    return refused(path + ": " + small_enough.error().detail);
+    return refused(base::shown_unless_secret(path) + ": " + small_enough.error().detail);
   }
   auto reading = auth::Credentials::read_with_problems(file->text());
   if (!reading.problems.empty()) return answer_of(std::move(reading.problems));

@@ -121,6 +121,8 @@ std::variant<Configuration, Exit> read_configuration(int argc, const char* const
   chosen.merge(read_environment());
   if (!from_flags.file.empty()) {
     std::ifstream file(from_flags.file);
+    if (const auto refused = muster::base::refuse_secret_path("--config", from_flags.file))
+      return wrong(refused->detail);
     if (!file)
       return wrong("cannot read the configuration file " +
                    muster::base::shown_unless_secret(from_flags.file));

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/secret/unshown.h"
 #include "settings.h"
 #include "support/nearest.h"
 #include "support/quotes.h"
@@ -67,7 +68,8 @@ std::variant<GivenByName, Exit> read_settings(std::istream& file, const std::str
   for (int number = 1; std::getline(file, line); ++number) {
     line = trimmed(line.substr(0, line.find('#')));
     if (line.empty()) continue;
-    const std::string where = path + ":" + std::to_string(number);
+    const std::string where =
+        muster::base::shown_unless_secret(path) + ":" + std::to_string(number);
     const auto equals = line.find('=');
     if (equals == std::string::npos) return wrong(where + ": not of the form \"name = value\"");
     const std::string name = trimmed(line.substr(0, equals));
@@ -98,6 +100,10 @@ std::variant<Configuration, Exit> configuration_of(const GivenByName& chosen) {
     const Setting& setting = *find_setting(name);
     configuration.given[name] = given.where;
     configuration.values[name] = given.values;
+    for (const std::string& value : given.values) {
+      const auto refused = muster::base::refuse_secret_path(given.where, value);
+      if (refused) return wrong(refused->detail);
+    }
     if (!given.values.empty() && setting.apply(given.values, configuration)) continue;
     return wrong(given.where + ": " + last_of(given.values) + " is no " + setting.valid);
   }

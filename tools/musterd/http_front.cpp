@@ -21,6 +21,7 @@ namespace {
 using muster::Error;
 using muster::LogLevel;
 using muster::Result;
+using muster::base::shown_unless_secret;
 namespace http = muster::server::http;
 
 constexpr std::size_t pem_bytes_max = 1U << 20;
@@ -39,16 +40,16 @@ Error at(const Configuration& configuration, const std::string& name, Error erro
 Result<std::string> read_file(const Configuration& configuration, const std::string& name,
                               const std::string& path) {
   if (path.empty()) return std::string();
-  if (auto refused = muster::base::refuse_secret_path("the path of a file", path))
-    return at(configuration, name, *std::move(refused));
   std::ifstream file(path, std::ios::binary);
   std::string text(std::istreambuf_iterator<char>(file), {});
   if (!file.is_open() || file.bad())
     return at(configuration, name,
-              muster::base::failure(muster::ErrorCode::unavailable, path + ": cannot be read"));
+              muster::base::failure(muster::ErrorCode::unavailable,
+                                    shown_unless_secret(path) + ": cannot be read"));
   if (text.empty())
     return at(configuration, name,
-              muster::base::failure(muster::ErrorCode::invalid_argument, path + ": it is empty"));
+              muster::base::failure(muster::ErrorCode::invalid_argument,
+                                    shown_unless_secret(path) + ": it is empty"));
   return text;
 }
 
@@ -69,7 +70,7 @@ Result<http::Certificates> read_certificates(const Configuration& configuration)
   certificates.authorities = std::move(*authorities);
   certificates.key = key->text();
   const auto name = [&](const std::string& flag, const std::string& path) {
-    return where_given(configuration, flag) + ": " + path;
+    return where_given(configuration, flag) + ": " + shown_unless_secret(path);
   };
   certificates.certificate_name = name("http-cert", wanted.certificate_file);
   certificates.key_name = name(key_flag, key_file);
@@ -85,7 +86,7 @@ Result<std::vector<http::TokenHolder>> read_token_file(const Configuration& conf
   auto tokens = http::read_tokens(text->text());
   if (!tokens) {
     Error error = std::move(tokens).error();
-    error.detail = path + ": " + error.detail;
+    error.detail = shown_unless_secret(path) + ": " + error.detail;
     return at(configuration, "http-tokens", std::move(error));
   }
   return tokens;
@@ -93,7 +94,8 @@ Result<std::vector<http::TokenHolder>> read_token_file(const Configuration& conf
 
 void warn_of_no_token(const muster::Logger& log, const std::string& path) {
   log(LogLevel::warning,
-      path + " has no token: nobody may ask at --http; musterctl keygen --http makes one");
+      shown_unless_secret(path) +
+          " has no token: nobody may ask at --http; musterctl keygen --http makes one");
 }
 
 /// Of the address, unless it names the file that is wrong.

@@ -219,7 +219,8 @@ class Reloading {
                    "hang-up signal: " + setting.name + " changes with a restart only");
       }
     }
-    const std::string who = "the file " + configuration_.file + ", read again (SIGHUP)";
+    const std::string who = "the file " + muster::base::shown_unless_secret(configuration_.file) +
+                            ", read again (SIGHUP)";
     const auto changed = server.change_settings(fresh.server, names, who);
     if (!changed) {
       return tell_of_mistake(server, musterd::refusal_of(fresh, changed.error()).text);

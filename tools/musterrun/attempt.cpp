@@ -11,6 +11,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/secret/unshown.h"
 #include "launch/command.h"
 #include "launch/expansion.h"
 #include "launch/log_names.h"
@@ -19,6 +20,7 @@
 namespace musterrun {
 
 using namespace muster::launch;
+using muster::base::shown_unless_secret;
 
 namespace {
 
@@ -28,7 +30,8 @@ constexpr std::size_t told_lines_max = 20;
 std::string make_folder(const std::string& path) {
   std::error_code failed;
   std::filesystem::create_directories(path, failed);
-  return failed ? "the folder " + path + " cannot be made: " + failed.message() : std::string();
+  if (!failed) return {};
+  return "the folder " + shown_unless_secret(path) + " cannot be made: " + failed.message();
 }
 
 std::string last_lines(const std::string& text) {
@@ -136,7 +139,7 @@ std::string Attempt::open_stream(int local_rank, Console::Stream stream,
   const std::string error = text_of_error(errno);
   return std::string("standard ") + (stream == Console::Stream::output ? "output" : "error") +
          " of local rank " + std::to_string(local_rank) +
-         (file.empty() ? "" : ", the file " + file) + ": " + error;
+         (file.empty() ? "" : ", the file " + shown_unless_secret(file)) + ": " + error;
 }
 
 /// Whether each rank has a folder, which costs more than to start it.

@@ -9,6 +9,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "base/secret/unshown.h"
 #include "conclusion.h"
 #include "option.h"
 #include "support/command_line.h"
@@ -229,6 +230,7 @@ std::string take_all(const Arguments& arguments, Asked& to) {
     const auto said = arguments.said.find(option.name());
     if (said == arguments.said.end()) continue;
     const auto& [value, where] = said->second;
+    if (const auto refused = muster::base::refuse_secret_path(where, value)) return refused->detail;
     if (option.is_switch()) {
       const auto is_on = tools::parse_switch(value);
       if (!is_on) return where + ": " + no(value, "switch; write true or false");
@@ -266,6 +268,11 @@ std::variant<LaunchOptions, Exit> read_command_line(int argc, const char* const*
 
   Asked asked;
   asked.options.program.words = arguments.program;
+  if (!arguments.program.empty()) {
+    const std::string& program = arguments.program.front();
+    if (const auto refused = muster::base::refuse_secret_path("the program", program))
+      return wrong_usage(refused->detail);
+  }
   std::string complaint = take_all(arguments, asked);
   if (complaint.empty()) complaint = conclude(asked, environment);
   if (!complaint.empty()) return wrong_usage(complaint);

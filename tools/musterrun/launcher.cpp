@@ -221,9 +221,8 @@ class Launcher {
     const std::string name = command_of(setup_.options, setup_.environment).front();
     const bool is_there = report.number == ENOENT && name.find('/') != std::string::npos &&
                           ::access(name.c_str(), F_OK) == 0;
-    const bool is_missing = report.number == ENOENT && !is_there;
     return {current_.number, exit_code_of(as_of_shell, setup_.options.compat),
-            "'" + (is_missing ? muster::base::shown_unless_secret(name) : name) + "': " + error +
+            "'" + muster::base::shown_unless_secret(name) + "': " + error +
                 (is_there ? "; it is the program that its first line names" : "")};
   }
 

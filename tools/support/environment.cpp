@@ -7,6 +7,7 @@
 
 #include "muster/log.h"
 #include "support/nearest.h"
+#include "support/quotes.h"
 
 namespace tools {
 namespace {
@@ -42,7 +43,9 @@ std::vector<std::string> unknown_variables(const std::vector<std::string>& known
         is_of_runtime(name))
       continue;
     if (std::find(known.begin(), known.end(), name) != known.end()) continue;
-    names.push_back(muster::printable(name.substr(0, 64)) + did_you_mean(name, known));
+    names.push_back(muster::base::looks_secret(name)
+                        ? in_quotes(name)
+                        : muster::printable(name.substr(0, 64)) + did_you_mean(name, known));
   }
   return names;
 }

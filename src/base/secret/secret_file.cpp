@@ -23,6 +23,8 @@ FileStamp stamp_of_status(const struct stat& status) {
 }
 
 Error refuse_file(ErrorCode code, const std::string& path, const std::string& why) {
+  if (auto refused = refuse_secret("the path of a file", path))
+    return failure(code, refused->detail + ". There is such a file: " + why);
   return failure(code, path + ": " + why);
 }
 

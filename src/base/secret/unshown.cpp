@@ -2,7 +2,10 @@
 
 #include <unistd.h>
 
+#include <utility>
+
 #include "base/failure.h"
+#include "muster/detail/secret_text.h"
 
 namespace muster::base {
 namespace {
@@ -42,18 +45,18 @@ std::string shown_unless_secret(std::string_view text) {
 }
 
 std::optional<Error> refuse_secret(std::string_view option, std::string_view text) {
-  if (!looks_secret(text)) return std::nullopt;
-  return failure(ErrorCode::invalid_argument,
-                 std::string(option) +
-                     ": its value looks like a key, and is not shown. A client takes a line with a "
-                     "key in the variable MUSTER_CREDENTIAL, or a file with it by "
-                     "MUSTER_CREDENTIAL_FILE; a server a file by MUSTER_CREDENTIALS. Replace that "
-                     "key, because it is now known");
+  std::string complaint = detail::complaint_of_secret(option, text);
+  if (complaint.empty()) return std::nullopt;
+  return failure(ErrorCode::invalid_argument, std::move(complaint));
 }
 
 std::optional<Error> refuse_secret_path(std::string_view option, const std::string& path) {
-  if (::access(path.c_str(), F_OK) == 0) return std::nullopt;
-  return refuse_secret(option, path);
+  std::size_t end = path.size();
+  while (end > 0 && ::access(path.substr(0, end).c_str(), F_OK) != 0) {
+    const std::size_t slash = path.rfind('/', end - 1);
+    end = slash == path.npos ? 0 : slash;
+  }
+  return refuse_secret(option, std::string_view(path).substr(end));
 }
 
 std::string_view without_line_end(std::string_view text) {
@@ -62,3 +65,15 @@ std::string_view without_line_end(std::string_view text) {
 }
 
 }  // namespace muster::base
+
+MUSTER_BEGIN_NAMESPACE
+
+std::string detail::complaint_of_secret(std::string_view option, std::string_view text) {
+  if (!base::looks_secret(text)) return {};
+  return std::string(option) +
+         ": its value looks like a key, and is not shown. A client takes a line with a key in the "
+         "variable MUSTER_CREDENTIAL, or a file with it by MUSTER_CREDENTIAL_FILE; a server a file "
+         "by MUSTER_CREDENTIALS. Replace that key, because it is now known";
+}
+
+MUSTER_END_NAMESPACE

@@ -21,7 +21,7 @@ std::string shown_unless_secret(std::string_view text);
 /// Of a text that looks like a key, where `option` takes another one: what belongs where. None: it
 /// does not look so.
 std::optional<Error> refuse_secret(std::string_view option, std::string_view text);
-/// The same of a path, which may look like a key if there is such a file.
+/// The same of a path. Folders that exist may look like a key, and so may a file that exists.
 std::optional<Error> refuse_secret_path(std::string_view option, const std::string& path);
 
 /// Without the ends of lines behind it, which secrets of Kubernetes and editors add.

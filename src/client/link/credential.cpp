@@ -71,7 +71,7 @@ Result<std::vector<const auth::Key*>> keys_of(const auth::Credentials& credentia
 /// What was wrong, behind where that was.
 Error at(const std::string& where, Error error) {
   error.decided_by = "client";
-  error.detail = where + ": " + error.detail;
+  error.detail = base::shown_unless_secret(where) + ": " + error.detail;
   return error;
 }
 
@@ -231,7 +231,7 @@ bool Credential::try_another() {
   }
   if (tried_ == 0 && !std::exchange(is_told_, true)) {
     const std::string source = kind_ == Kind::key_file ? path_ : text_variable;
-    handlers_.log(LogLevel::warning, source +
+    handlers_.log(LogLevel::warning, base::shown_unless_secret(source) +
                                          ": the server does not know its newest key; the one "
                                          "before is used until it does");
   }

@@ -7,6 +7,7 @@
 #include <new>
 #include <utility>
 
+#include "base/secret/unshown.h"
 #include "net/failure.h"
 
 namespace muster::net::tls {
@@ -117,7 +118,8 @@ LastContext& last_context() {
 Error no_context(const CertificateFiles& files, const char* why) {
   const bool has_files =
       !files.certificate.empty() || !files.authorities.empty() || files.trusts_system;
-  return failure(has_files ? ErrorCode::invalid_argument : ErrorCode::resource_exhausted, why);
+  return failure(has_files ? ErrorCode::invalid_argument : ErrorCode::resource_exhausted,
+                 base::shown_unless_secret(why));
 }
 
 const char* or_null(const std::string& text) { return text.empty() ? nullptr : text.c_str(); }

@@ -8,6 +8,7 @@
 #include "auth/difference.h"
 #include "auth/wipe.h"
 #include "base/failure.h"
+#include "base/secret/unshown.h"
 
 // A version of the file is read and derived from by whoever asks for it, and takes the place of the
 // older one between two turns. Whoever has begun a handshake before is looked up in the newer one
@@ -94,7 +95,7 @@ Result<Door::Version> Door::read() const {
   Result<Version> version = read_text(text->text());
   if (!version) {
     Error error = std::move(version).error();
-    error.detail = options_.file + ": " + error.detail;
+    error.detail = base::shown_unless_secret(options_.file) + ": " + error.detail;
     return error;
   }
   version->stamp = stamp;

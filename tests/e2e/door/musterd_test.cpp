@@ -164,17 +164,25 @@ TEST_CASE("with credentials it serves others than this machine") {
 TEST_CASE("musterd shows no key that stands in a wrong place") {
   const std::string line = "team/trainer " + trainer_key + " * all";
   const CredentialsFile settings("listen = 127.0.0.1:0\n" + line + "\n");
+  const CredentialsFile http("http = team/a:" + trainer_key + "@host:29400\n");
   std::vector<Process::Options> mistakes;
   for (const std::string& secret : {trainer_key, line}) {
     for (const char* flag : {"--credentials", "--server-name", "--tls-certificate", "--tls-key",
-                             "--config", "--listen", "--heartbeat", "--tcpstore"}) {
+                             "--config", "--listen", "--heartbeat", "--tcpstore", "--http",
+                             "--http-cert", "--http-tokens", "--port-file"}) {
       mistakes.push_back(musterd_options({flag, secret}));
     }
     mistakes.push_back(musterd_options({secret}));
     mistakes.push_back(musterd_options({}));
     mistakes.back().environment["MUSTER_CREDENTIALS"] = secret;
+    mistakes.push_back(musterd_options({"--http", "team/a:" + secret + "@host:29400"}));
+    mistakes.push_back(musterd_options({}));
+    mistakes.back().environment["MUSTER_HTTP"] = secret + ":29400";
+    mistakes.push_back(musterd_options({"--credentials", "/nowhere"}));
+    mistakes.back().environment["MUSTER_" + secret.substr(0, secret.find('='))] = "x";
   }
   mistakes.push_back(musterd_options({"--config", settings.path()}));
+  mistakes.push_back(musterd_options({"--config", http.path()}));
   for (Process::Options& mistake : mistakes) {
     mistake.take_errors = true;
     Process musterd(mistake);
@@ -183,6 +191,7 @@ TEST_CASE("musterd shows no key that stands in a wrong place") {
     CAPTURE(errors);
     CHECK(musterd.wait().exit_code != 0);
     CHECK(errors.find(trainer_key.substr(0, 24)) == errors.npos);
+    CHECK(errors.find("because it is now known") != errors.npos);
   }
 }
 

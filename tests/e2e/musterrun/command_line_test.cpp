@@ -1,6 +1,10 @@
+#include <filesystem>
+#include <fstream>
+
 #include <doctest/doctest.h>
 
 #include "musterrun.h"
+#include "support/temporary_folder.h"
 
 // The command line of musterrun: which options there are, where they stand, and what is refused.
 
@@ -72,6 +76,40 @@ TEST_CASE("what stands behind the program is its own") {
   CHECK(run.exit_code == 0);
   CHECK(run.output.starts_with("local rank 0: prog -n 5 --bogus -- --help -m\n"));
   CHECK(dry_run({"-n", "1", "--", "-prog", "-x"}).output.starts_with("local rank 0: -prog -x\n"));
+}
+
+TEST_CASE("a key in a wrong place is not shown, and makes no file or folder") {
+  const std::string key = "ZXhhbXBsZSAxLCBldmVyeWJvZHkga25vd3MgdGhpcy4=";
+  std::vector<Launched> all;
+  for (const std::string& secret : {key, "job " + key + " * all"}) {
+    for (const std::string option :
+         {"tee", "redirects", "signals-to-handle", "log-dir", "stdout", "stderr", "node-rank",
+          "master-addr", "max-restarts", "pid-namespace", "role", "rendezvous"}) {
+      all.push_back(musterrun({"--" + option, secret, "-n", "1", "true"}));
+    }
+    for (const char* variable : {"MUSTERRUN_TEE", "PET_TEE", "MUSTERRUN_REDIRECTS",
+                                 "PET_SIGNALS_TO_HANDLE", "MUSTERRUN_LOG_DIR"}) {
+      all.push_back(musterrun({"-n", "1", "true"}, {{variable, secret}}));
+    }
+    all.push_back(musterrun({"-n", "1", secret}));
+    all.push_back(musterrun({"-n", "1", "-m", secret}));
+  }
+  all.push_back(musterrun({"--log-dir", "logs/" + key, "-n", "1", "true"}));
+  all.push_back(musterrun({"--tee", "0:1," + key, "-n", "1", "true"}));
+  for (const Launched& refused : all) {
+    CAPTURE(refused.errors);
+    CHECK(refused.exit_code == exit_usage);
+    CHECK_FALSE(refused.tells(key.substr(0, 24)));
+    CHECK(refused.tells("because it is now known"));
+  }
+  CHECK_FALSE(std::filesystem::exists(key));
+  CHECK_FALSE(std::filesystem::exists("logs"));
+  const muster::test::TemporaryFolder folder;
+  const std::string program = folder.path() + "/" + key;
+  std::ofstream(program) << "no program";
+  const Launched not_started = musterrun({"-n", "1", program});
+  CHECK(not_started.exit_code == 126);
+  CHECK_FALSE(not_started.tells(key.substr(0, 24)));
 }
 
 TEST_CASE("an option that nobody knows is not the program") {

@@ -39,6 +39,12 @@ TEST_CASE("each field of a key's line is checked") {
   CHECK(faults_of("a b/c:d " + key_text(1) + " *") == Faults{Fault::bad_key, Fault::bad_rights});
   CHECK(faults_of("a/b/c " + key_text(1) + " * all") == Faults{Fault::bad_identity});
   CHECK(faults_of("a AAAA * all") == Faults{Fault::bad_key});
+  const std::string token = "muster-http-" + std::string(43, 'A');
+  const std::string user = "unix:uid=1 * all as=";
+  CHECK(faults_of(token + " " + key_text(1) + " * all") == Faults{Fault::secret_identity});
+  CHECK(faults_of(key_text(1) + " " + key_text(2) + " * all") == Faults{Fault::secret_identity});
+  CHECK(faults_of(user + token) == Faults{Fault::secret_identity});
+  CHECK(faults_of(user + "a/" + token) == Faults{Fault::secret_identity});
   CHECK(faults_of("a " + std::string(43, 'A') + " * all") == Faults{Fault::bad_key});
   CHECK(faults_of(key_line("** all")) == Faults{Fault::bad_namespaces});
   CHECK(faults_of(key_line("* everything")) == Faults{Fault::bad_rights});

@@ -1,13 +1,16 @@
 #include "base/text.h"
 
 #include <chrono>
+#include <filesystem>
 #include <string>
 #include <vector>
 
 #include <doctest/doctest.h>
 
+#include "base/secret/secret_file.h"
 #include "base/secret/unshown.h"
 #include "muster/log.h"
+#include "support/temporary_folder.h"
 
 namespace {
 
@@ -113,6 +116,21 @@ TEST_CASE("a key looks secret wherever it stands, and paths and names do not") {
     CHECK(base::shown_unless_secret(text) == text);
     CHECK_FALSE(base::refuse_secret("option", text).has_value());
   }
+}
+
+TEST_CASE("a path looks like a key by the part of it that does not exist") {
+  const std::string key = "ZXhhbXBsZSAxLCBldmVyeWJvZHkga25vd3MgdGhpcy4=";
+  const muster::test::TemporaryFolder folder;
+  const std::string path = folder.path() + "/" + key;
+  for (const std::string& missing : {key, "/" + key, path, path + "/below", "./" + key})
+    CHECK(base::refuse_secret_path("option", missing).has_value());
+  REQUIRE(std::filesystem::create_directory(path));
+  CHECK_FALSE(base::refuse_secret_path("option", path).has_value());
+  CHECK_FALSE(base::refuse_secret_path("option", path + "/below").has_value());
+  CHECK(base::refuse_secret_path("option", path + "/" + key).has_value());
+  const auto read = base::read_secret_file(path, 100);
+  REQUIRE_FALSE(read.has_value());
+  CHECK(read.error().detail.find(key.substr(0, 20)) == key.npos);
 }
 
 }  // namespace
