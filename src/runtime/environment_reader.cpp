@@ -4,6 +4,7 @@
 #include <charconv>
 #include <utility>
 
+#include "muster/detail/secret_text.h"
 #include "muster/log.h"
 #include "runtime/environment_error.h"
 
@@ -74,7 +75,10 @@ Result<Found> EnvironmentReader::read(JobNumber number, std::string_view variabl
 
 std::string EnvironmentReader::shown(std::string_view variable) const {
   const std::optional<std::string_view> text = environment_.variable(variable);
-  return std::string(variable) + (text ? "=" + printable(text->substr(0, 128)) : " is not set");
+  if (!text) return std::string(variable) + " is not set";
+  std::string complaint = detail::complaint_of_secret(variable, *text);
+  if (!complaint.empty()) return complaint;
+  return std::string(variable) + "=" + printable(text->substr(0, 128));
 }
 
 Error EnvironmentReader::error(std::string detail) const {

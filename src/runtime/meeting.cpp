@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/failure.h"
+#include "muster/detail/secret_text.h"
 #include "muster/log.h"
 #include "runtime/environment_error.h"
 
@@ -36,6 +37,8 @@ struct HostAndPort {
 };
 
 Result<HostAndPort> host_and_port_of(std::string_view address) {
+  if (auto complaint = detail::complaint_of_secret("host", address); !complaint.empty())
+    return base::failure(ErrorCode::invalid_argument, std::move(complaint));
   if (address.substr(0, 5) == "unix:") return HostAndPort{std::string(address), 0};
   const std::size_t colon = address.rfind(':');
   HostAndPort found;

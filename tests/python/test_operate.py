@@ -15,6 +15,8 @@ import muster
 import muster.aio
 import pytest
 from conftest import MUSTERD, PATIENCE
+from muster.compat import vllm
+from muster.runtime import Environment
 
 
 class Own:
@@ -120,6 +122,42 @@ def test_a_value_that_a_setting_has_not_is_refused(
     with pytest.raises(error):
         supervisor.operate.set_setting(name, value)
     assert supervisor.operate.settings() == before
+
+
+def test_a_key_in_a_wrong_place_is_not_shown(own: Own, supervisor: muster.Store) -> None:
+    key = "ZXhhbXBsZSAxLCBldmVyeWJvZHkga25vd3MgdGhpcy4="
+    create = muster.StatelessProcessGroup.create
+    operate = supervisor.operate
+    host: dict[str, Any] = {"host": "127.0.0.1", "port": 1, "rank": 0, "world_size": 1}
+
+    async def connect(secret: Any) -> None:
+        await muster.aio.Store.connect(own.address, role=secret)
+
+    for secret in (key, f"job {key} * all"):
+        bad: Any = secret
+        calls: list[Callable[[], object]] = [
+            lambda: own.store(role=bad),
+            lambda: asyncio.run(connect(bad)),
+            lambda: create(**host, host_server=bad),
+            *(lambda each=each: create(**{**host, each: bad}) for each in host),
+            *(lambda each=each: vllm.StatelessProcessGroup.create(**{**host, each: bad})
+              for each in ("host", "port", "world_size")),
+            lambda: create("127.0.0.1", bad, 0, 1),
+            lambda: operate.set_setting(bad, 5),
+            lambda: operate.set_setting("log-level", bad),
+            lambda: operate.set_setting("grace", bad),
+            lambda: operate.set_setting("parked-waits-max", bad),
+            lambda: operate.end_session(bad, "reason"),
+            lambda: supervisor.inspect(bad),
+            *(Environment({"RANK": "0", "WORLD_SIZE": "2", "LOCAL_RANK": "0", name: bad}).validate
+              for name in ("RANK", "LOCAL_RANK", "WORLD_SIZE", "NODE_RANK", "FS_LOCAL_RANK",
+                           "REPLICA_GROUP_ID", "NUM_NODES")),
+        ]
+        for call in calls:
+            with pytest.raises((TypeError, ValueError, muster.MusterError)) as caught:
+                call()
+            shown = str(caught.value) + repr(caught.value)
+            assert key[:24] not in shown and "because it is now known" in shown
 
 
 def test_who_has_not_the_right_changes_nothing(own: Own, supervisor: muster.Store) -> None:

@@ -83,7 +83,7 @@ void abort_all(const std::vector<CommunicatorHandle>& given) {
 OnLoss on_loss_of(const std::string& name) {
   if (name == "abort") return OnLoss::abort;
   if (name == "notify") return OnLoss::notify;
-  throw py::value_error("on_loss: abort or notify; not " + name);
+  refuse_choice("on_loss", "abort or notify", name);
 }
 
 }  // namespace

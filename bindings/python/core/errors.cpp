@@ -4,6 +4,8 @@
 #include <optional>
 #include <string>
 
+#include "muster/detail/secret_text.h"
+
 namespace muster::python {
 
 namespace {
@@ -116,6 +118,15 @@ void refuse(std::string_view argument, std::string_view reason) {
   error.decided_by = "client";
   error.detail = std::string(argument) + ": " + std::string(reason);
   raise(error);
+}
+
+void refuse_choice(std::string_view argument, std::string_view choices, std::string_view given) {
+  std::string complaint = muster::detail::complaint_of_secret(argument, given);
+  if (complaint.empty()) {
+    complaint = argument;
+    complaint.append(": ").append(choices).append("; not ").append(given);
+  }
+  throw py::value_error(complaint);
 }
 
 void raise_shut_down() {

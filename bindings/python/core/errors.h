@@ -17,6 +17,9 @@ py::object exception_of(const Error& error);
 [[noreturn]] void raise(const Error& error);
 /// Of an argument: invalid_argument, before anything was done.
 [[noreturn]] void refuse(std::string_view argument, std::string_view reason);
+/// Of an argument that has other choices: ValueError.
+[[noreturn]] void refuse_choice(std::string_view argument, std::string_view choices,
+                                std::string_view given);
 /// Of what belongs to a runtime that has been shut down: closed.
 [[noreturn]] void raise_shut_down();
 

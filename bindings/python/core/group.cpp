@@ -33,7 +33,7 @@ HostServer host_server_of(const std::string& name) {
   if (name == "automatic") return HostServer::automatic;
   if (name == "always") return HostServer::always;
   if (name == "never") return HostServer::never;
-  throw py::value_error("host_server: automatic, always or never; not " + name);
+  refuse_choice("host_server", "automatic, always or never", name);
 }
 
 py::object join(const StoreHandle& store, const std::string& name, Whole<int> rank,

@@ -24,7 +24,7 @@ namespace {
 nccl::Mode mode_of(const std::string& name) {
   if (name == "nonblocking") return nccl::Mode::nonblocking;
   if (name == "blocking") return nccl::Mode::blocking;
-  throw py::value_error("mode: nonblocking or blocking; not " + name);
+  refuse_choice("mode", "nonblocking or blocking", name);
 }
 
 nccl::Options nccl_options_of(const py::dict& given) {

@@ -48,7 +48,7 @@ std::optional<FormedGroup> formed_of(const py::object& given) {
 Validation validation_of(const std::string& name) {
   if (name == "complete") return Validation::complete;
   if (name == "contradictions") return Validation::contradictions;
-  throw py::value_error("how: complete or contradictions; not " + name);
+  refuse_choice("how", "complete or contradictions", name);
 }
 
 Environment environment_of(const py::object& variables) {
@@ -62,16 +62,16 @@ Environment environment_of(const py::object& variables) {
 JobNumber job_number_of(const std::string& name) {
   for (const JobNumber number : job_numbers)
     if (name_of(number) == name) return number;
-  throw py::value_error(
-      "number: world_size, rank, local_world_size, local_rank, node_count, "
-      "node_rank, replica_rank or fs_local_rank; not " +
-      name);
+  refuse_choice("number",
+                "world_size, rank, local_world_size, local_rank, node_count, node_rank, "
+                "replica_rank or fs_local_rank",
+                name);
 }
 
 EnvironmentRule environment_rule_of(const std::string& name) {
   if (name == "environment_first") return EnvironmentRule::environment_first;
   if (name == "group_first") return EnvironmentRule::group_first;
-  throw py::value_error("rule: environment_first or group_first; not " + name);
+  refuse_choice("rule", "environment_first or group_first", name);
 }
 
 py::object found_number(const FoundNumber& found) {

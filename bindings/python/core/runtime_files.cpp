@@ -44,7 +44,7 @@ UnevenElements uneven_of(const std::string& name) {
   if (name == "pad") return UnevenElements::pad;
   if (name == "drop") return UnevenElements::drop;
   if (name == "exact") return UnevenElements::exact;
-  throw py::value_error("uneven: pad, drop or exact; not " + name);
+  refuse_choice("uneven", "pad, drop or exact", name);
 }
 
 DistributedSampler make_sampler(Whole<std::uint64_t> count, Whole<std::uint64_t> replica_count,

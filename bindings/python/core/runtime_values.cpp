@@ -95,8 +95,7 @@ py::object reduce(py::handle ranks, py::handle value, py::handle op, py::handle 
 
 ReduceOp reduce_op_of(const std::string& name) {
   if (const auto operation = reduce_op_named(name)) return *operation;
-  throw py::value_error("op: sum, product, max, min, average, bit_and, bit_or or bit_xor; not " +
-                        name);
+  refuse_choice("op", "sum, product, max, min, average, bit_and, bit_or or bit_xor", name);
 }
 
 TensorRanks tensor_ranks_of(py::handle object) {

@@ -25,7 +25,7 @@ Role role_of(const std::string& name) {
   if (name == "client") return Role::client;
   if (name == "observer") return Role::observer;
   if (name == "supervisor") return Role::supervisor;
-  throw py::value_error("role: client, observer or supervisor; not " + name);
+  refuse_choice("role", "client, observer or supervisor", name);
 }
 
 py::object connect(const std::string& address, const py::dict& options, Timeout timeout) {

@@ -24,7 +24,7 @@ TensorWay way_of(const std::string& name) {
   for (const TensorWay way : {TensorWay::automatic, TensorWay::store, TensorWay::shared_memory,
                               TensorWay::gloo, TensorWay::nccl})
     if (name_of(way) == name) return way;
-  throw py::value_error("way: automatic, store, shared_memory, gloo or nccl; not " + name);
+  refuse_choice("way", "automatic, store, shared_memory, gloo or nccl", name);
 }
 
 /// A call that gives nothing.

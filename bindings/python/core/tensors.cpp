@@ -299,7 +299,7 @@ Device device_of(std::string_view name) {
     return {DeviceType::cuda, index};
   if (text == "rocm" || std::sscanf(text.c_str(), "rocm:%d", &index) == 1)
     return {DeviceType::rocm, index};
-  throw py::value_error("device: cpu, cuda:INDEX or rocm:INDEX; not " + text);
+  refuse_choice("device", "cpu, cuda:INDEX or rocm:INDEX", text);
 }
 
 py::tuple shape_of(const std::vector<std::int64_t>& shape) {

@@ -1,22 +1,29 @@
-"""What is raised where an argument that has to have its name has none."""
+"""What is raised where an argument that has to have its name has none, or is a key."""
 
 from __future__ import annotations
 
 import functools
 import inspect
+from collections.abc import Mapping, Sequence
 from types import FunctionType
 from typing import Any, TypeVar
+
+from muster import _core
 
 Class = TypeVar("Class", bound=type)
 
 
 def names_keywords(cls: Class) -> Class:
     """Makes the functions of a class name their arguments in that case. Python tells their number
-    alone: "takes 1 positional argument but 2 were given"."""
-    for name, function in list(vars(cls).items()):
+    alone: "takes 1 positional argument but 2 were given". A TypeError or ValueError of theirs does
+    not show an argument that looks like a key."""
+    for name, member in list(vars(cls).items()):
         is_public = name == "__init__" or not name.startswith("_")
+        is_of_class = isinstance(member, classmethod)
+        function = member.__func__ if is_of_class else member
         if is_public and isinstance(function, FunctionType) and function.__kwdefaults__:
-            setattr(cls, name, _naming(function))
+            naming = _naming(function)
+            setattr(cls, name, classmethod(naming) if is_of_class else naming)
     return cls
 
 
@@ -34,13 +41,40 @@ def _naming(function: FunctionType) -> Any:
     def call(*given: Any, **named: Any) -> Any:
         if len(given) > count_max:
             raise refused(len(given))
-        return function(*given, **named)
+        try:
+            return function(*given, **named)
+        except (TypeError, ValueError) as error:
+            _hide_keys(error, function, given, named)
+            raise
 
     if not inspect.iscoroutinefunction(function):
         return call
 
     @functools.wraps(function)
     async def call_awaited(*given: Any, **named: Any) -> Any:
-        return await call(*given, **named)
+        try:
+            return await call(*given, **named)
+        except (TypeError, ValueError) as error:
+            _hide_keys(error, function, given, named)
+            raise
 
     return call_awaited
+
+
+def _hide_keys(
+    error: Exception, function: FunctionType, given: Sequence[Any], named: Mapping[str, Any]
+) -> None:
+    """Changes an error that shows a key, as that of pybind11 does, which shows all arguments."""
+
+    def complaint_of(name: str, value: Any) -> str:
+        if isinstance(value, str):
+            value = value.encode("utf-8", "replace")
+        return _core.complaint_of_secret(name, value) if isinstance(value, bytes) else ""
+
+    if type(error) not in (TypeError, ValueError) or not complaint_of("", str(error)):
+        return
+    names = function.__code__.co_varnames
+    for name, value in [*zip(names, given), *named.items()]:
+        if complaint := complaint_of(name, value):
+            error.args = (complaint,)
+            return
