@@ -149,6 +149,7 @@ def test_a_key_in_a_wrong_place_is_not_shown(own: Own, supervisor: muster.Store)
             lambda: operate.set_setting("parked-waits-max", bad),
             lambda: operate.end_session(bad, "reason"),
             lambda: supervisor.inspect(bad),
+            lambda: Environment({}).number(bad),
             *(Environment({"RANK": "0", "WORLD_SIZE": "2", "LOCAL_RANK": "0", name: bad}).validate
               for name in ("RANK", "LOCAL_RANK", "WORLD_SIZE", "NODE_RANK", "FS_LOCAL_RANK",
                            "REPLICA_GROUP_ID", "NUM_NODES")),

@@ -101,7 +101,9 @@ std::variant<Configuration, Exit> configuration_of(const GivenByName& chosen) {
     configuration.given[name] = given.where;
     configuration.values[name] = given.values;
     for (const std::string& value : given.values) {
-      const auto refused = muster::base::refuse_secret_path(given.where, value);
+      const auto refused = setting.form == "FILE"
+                               ? muster::base::refuse_secret_path(given.where, value)
+                               : muster::base::refuse_secret(given.where, value);
       if (refused) return wrong(refused->detail);
     }
     if (!given.values.empty() && setting.apply(given.values, configuration)) continue;

@@ -230,7 +230,10 @@ std::string take_all(const Arguments& arguments, Asked& to) {
     const auto said = arguments.said.find(option.name());
     if (said == arguments.said.end()) continue;
     const auto& [value, where] = said->second;
-    if (const auto refused = muster::base::refuse_secret_path(where, value)) return refused->detail;
+    const bool is_path = option.form == "DIR" || option.form == "FORMAT";
+    const auto refused = is_path ? muster::base::refuse_secret_path(where, value)
+                                 : muster::base::refuse_secret(where, value);
+    if (refused) return refused->detail;
     if (option.is_switch()) {
       const auto is_on = tools::parse_switch(value);
       if (!is_on) return where + ": " + no(value, "switch; write true or false");

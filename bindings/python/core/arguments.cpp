@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "errors.h"
+#include "muster/detail/secret_text.h"
 
 namespace muster::python {
 
@@ -76,6 +77,13 @@ void get_buffer(py::handle object, Py_buffer& buffer) {
 /// As an int.
 py::object index_of(py::handle object, std::string_view argument) {
   if (PyIndex_Check(object.ptr()) == 0) {
+    Py_ssize_t bytes = 0;
+    const char* const text =
+        PyUnicode_Check(object.ptr()) ? PyUnicode_AsUTF8AndSize(object.ptr(), &bytes) : nullptr;
+    if (text == nullptr) PyErr_Clear();
+    const std::string secret = muster::detail::complaint_of_secret(
+        argument, std::string_view(text == nullptr ? "" : text, static_cast<std::size_t>(bytes)));
+    if (!secret.empty()) throw py::type_error(secret);
     throw py::type_error(std::string(argument) + ": an int, not " +
                          std::string(Py_TYPE(object.ptr())->tp_name));
   }

@@ -165,16 +165,18 @@ TEST_CASE("musterd shows no key that stands in a wrong place") {
   const std::string line = "team/trainer " + trainer_key + " * all";
   const CredentialsFile settings("listen = 127.0.0.1:0\n" + line + "\n");
   const CredentialsFile http("http = team/a:" + trainer_key + "@host:29400\n");
+  const muster::test::TemporaryFolder folder;
   std::vector<Process::Options> mistakes;
   for (const std::string& secret : {trainer_key, line}) {
-    for (const char* flag : {"--credentials", "--server-name", "--tls-certificate", "--tls-key",
-                             "--config", "--listen", "--heartbeat", "--tcpstore", "--http",
-                             "--http-cert", "--http-tokens", "--port-file"}) {
+    for (const char* flag :
+         {"--credentials", "--server-name", "--tls-certificate", "--tls-key", "--config",
+          "--listen", "--heartbeat", "--tcpstore", "--http", "--http-cert", "--http-tokens"}) {
       mistakes.push_back(musterd_options({flag, secret}));
     }
     mistakes.push_back(musterd_options({secret}));
     mistakes.push_back(musterd_options({}));
     mistakes.back().environment["MUSTER_CREDENTIALS"] = secret;
+    mistakes.push_back(musterd_options({"--port-file", folder.path() + "/" + secret}));
     mistakes.push_back(musterd_options({"--http", "team/a:" + secret + "@host:29400"}));
     mistakes.push_back(musterd_options({}));
     mistakes.back().environment["MUSTER_HTTP"] = secret + ":29400";
@@ -183,6 +185,10 @@ TEST_CASE("musterd shows no key that stands in a wrong place") {
   }
   mistakes.push_back(musterd_options({"--config", settings.path()}));
   mistakes.push_back(musterd_options({"--config", http.path()}));
+  const std::string named = folder.path() + "/there/" + trainer_key;
+  std::filesystem::create_directories(named);
+  for (const char* flag : {"--http", "--credentials"})
+    mistakes.push_back(musterd_options({flag, named}));
   for (Process::Options& mistake : mistakes) {
     mistake.take_errors = true;
     Process musterd(mistake);

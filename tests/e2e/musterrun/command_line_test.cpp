@@ -80,21 +80,29 @@ TEST_CASE("what stands behind the program is its own") {
 
 TEST_CASE("a key in a wrong place is not shown, and makes no file or folder") {
   const std::string key = "ZXhhbXBsZSAxLCBldmVyeWJvZHkga25vd3MgdGhpcy4=";
+  const muster::test::TemporaryFolder folder;
+  const std::string program = folder.path() + "/" + key;
   std::vector<Launched> all;
   for (const std::string& secret : {key, "job " + key + " * all"}) {
     for (const std::string option :
-         {"tee", "redirects", "signals-to-handle", "log-dir", "stdout", "stderr", "node-rank",
-          "master-addr", "max-restarts", "pid-namespace", "role", "rendezvous"}) {
+         {"tee", "redirects", "signals-to-handle", "node-rank", "master-addr", "max-restarts",
+          "pid-namespace", "role", "rendezvous"}) {
       all.push_back(musterrun({"--" + option, secret, "-n", "1", "true"}));
     }
-    for (const char* variable : {"MUSTERRUN_TEE", "PET_TEE", "MUSTERRUN_REDIRECTS",
-                                 "PET_SIGNALS_TO_HANDLE", "MUSTERRUN_LOG_DIR"}) {
+    for (const std::string option : {"log-dir", "stdout", "stderr"}) {
+      all.push_back(musterrun({"--" + option, folder / secret, "-n", "2", "true"}));
+    }
+    for (const char* variable :
+         {"MUSTERRUN_TEE", "PET_TEE", "MUSTERRUN_REDIRECTS", "PET_SIGNALS_TO_HANDLE"}) {
       all.push_back(musterrun({"-n", "1", "true"}, {{variable, secret}}));
     }
     all.push_back(musterrun({"-n", "1", secret}));
     all.push_back(musterrun({"-n", "1", "-m", secret}));
   }
-  all.push_back(musterrun({"--log-dir", "logs/" + key, "-n", "1", "true"}));
+  all.push_back(musterrun({"-n", "1", "true"}, {{"MUSTERRUN_LOG_DIR", folder / key + "/logs"}}));
+  CHECK(std::filesystem::is_empty(folder.path()));
+  std::ofstream(program) << "no program";
+  all.push_back(musterrun({"--tee", program, "-n", "1", "true"}));
   all.push_back(musterrun({"--tee", "0:1," + key, "-n", "1", "true"}));
   for (const Launched& refused : all) {
     CAPTURE(refused.errors);
@@ -102,11 +110,6 @@ TEST_CASE("a key in a wrong place is not shown, and makes no file or folder") {
     CHECK_FALSE(refused.tells(key.substr(0, 24)));
     CHECK(refused.tells("because it is now known"));
   }
-  CHECK_FALSE(std::filesystem::exists(key));
-  CHECK_FALSE(std::filesystem::exists("logs"));
-  const muster::test::TemporaryFolder folder;
-  const std::string program = folder.path() + "/" + key;
-  std::ofstream(program) << "no program";
   const Launched not_started = musterrun({"-n", "1", program});
   CHECK(not_started.exit_code == 126);
   CHECK_FALSE(not_started.tells(key.substr(0, 24)));
