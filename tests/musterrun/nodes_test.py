@@ -337,6 +337,12 @@ class LostNodes(NodeCase):
         self.assertEqual(sorted(path.name for path in self.folder.glob("at-*")),
                          [f"at-0-4-{rank}" for rank in range(4)])
 
+    def test_a_run_whose_name_is_kept_is_entered_though_no_launcher_answers(self):
+        self.ctl("set", "job/run", "kept")  # by a launcher of an older version
+        self.ctl("set", "job/kept/node/0000000009", "there")
+        self.assertEqual(self.end_of([self.node("true", nodes="1")])[0], [0])
+        self.assertEqual(self.ctl("get", "job/run"), "kept")
+
     def test_the_node_that_hosts_the_meeting_place_dies(self):
         self.end_server()  # its port is free now
         launchers = [self.node("--node-rank", rank, "sh", "-c",

@@ -205,7 +205,7 @@ void Board::open() {
                                  if (self->is_closed) return;
                                  if (!store) return self->lose(store.error());
                                  self->store = *std::move(store);
-                                 self->opened_at = std::chrono::steady_clock::now();
+                                 self->newcomer.opened_at = std::chrono::steady_clock::now();
                                  self->enter();
                                });
 }

@@ -39,6 +39,8 @@ void Board::State::enter() {
 
 void Board::State::enter_after(const std::string& found) {
   auto self = shared_from_this();
+  if (std::exchange(newcomer.found_run, found) != found)
+    newcomer.found_at = std::chrono::steady_clock::now();
   store->list_async(options.job + "/" + found + "/node/", 0, short_time,
                     [self, found](Result<muster::KeyPage> page) {
                       if (self->is_closed) return;
@@ -57,14 +59,19 @@ void Board::State::knock(const std::string& found) {
       keys + "knock", own_run, for_a_while, short_time, [self, keys, found](Result<bool> set) {
         if (self->is_closed) return;
         if (!set.has_value()) return self->lose(set.error());
-        self->store->get_async(keys + "alive/" + self->own_run, knock_again,
-                               [self, found](const Result<std::string>& answer) {
-                                 if (self->is_closed) return;
-                                 if (answer) return self->enter_run(found);
-                                 if (answer.error().code != muster::ErrorCode::timed_out)
-                                   return self->lose(answer.error());
-                                 self->enter_later();
-                               });
+        self->store->get_async(
+            keys + "alive/" + self->own_run, knock_again,
+            [self, found](const Result<std::string>& answer) {
+              if (self->is_closed) return;
+              if (answer) return self->enter_run(found);
+              if (answer.error().code != muster::ErrorCode::timed_out)
+                return self->lose(answer.error());
+              // Its name would be gone if no launcher had kept it: one lives,
+              // of an older version, which does not answer.
+              if (std::chrono::steady_clock::now() - self->newcomer.found_at > run_lifetime)
+                return self->enter_run(found);
+              self->enter_later();
+            });
       });
 }
 
@@ -75,29 +82,29 @@ void Board::State::enter_run(const std::string& found) {
 
 void Board::State::answer_knocks() {
   auto self = shared_from_this();
-  store->take_async(own("knock"), long_time, [self](const Result<std::string>& newcomer) {
+  store->take_async(own("knock"), long_time, [self](const Result<std::string>& name) {
     if (self->is_closed || self->options.self.number == 0) return;
-    if (newcomer) {
+    if (name) {
       muster::SetOptions for_a_while;
       for_a_while.ttl = run_lifetime;
-      self->store->set_async(self->own("alive/" + *newcomer), "", for_a_while, short_time,
+      self->store->set_async(self->own("alive/" + *name), "", for_a_while, short_time,
                              [](Result<bool>) {});
-    } else if (newcomer.error().code != muster::ErrorCode::timed_out) {
-      return self->lose(newcomer.error());
+    } else if (name.error().code != muster::ErrorCode::timed_out) {
+      return self->lose(name.error());
     }
     self->answer_knocks();
   });
 }
 
 void Board::State::enter_later() {
-  const auto waited = std::chrono::steady_clock::now() - opened_at;
+  const auto waited = std::chrono::steady_clock::now() - newcomer.opened_at;
   if (waited > options.connect_timeout + run_lifetime) {
     return tell(BoardLost{"the job ends: an earlier run of job " + options.job +
                           ", at the server at " + options.address +
                           ", is not over: its launchers still end their ranks. Wait for them, "
                           "or give another --job-id"});
   }
-  if (waited > silence && !std::exchange(has_told_of_waiting, true))
+  if (waited > silence && !std::exchange(newcomer.has_told_of_waiting, true))
     options.on_notice(
         "this node waits until an earlier run of this job is over: no node takes part in it any "
         "more, but its launchers still end their ranks, or were killed just now");

@@ -39,6 +39,14 @@ struct Board::State : std::enable_shared_from_this<State> {
     std::optional<muster::Store> held;                   ///< in the namespace of the ranks
   };
 
+  /// Until this launcher is in a run.
+  struct Newcomer {
+    std::chrono::steady_clock::time_point opened_at;
+    std::string found_run;  ///< in which no launcher has answered yet
+    std::chrono::steady_clock::time_point found_at;
+    bool has_told_of_waiting = false;
+  };
+
   State(asio::io_context& its_context, std::shared_ptr<muster::IoThread> its_thread,
         Options its_options, std::function<void(const Event&)> handler)
       : context(its_context),
@@ -126,8 +134,7 @@ struct Board::State : std::enable_shared_from_this<State> {
   bool watches = false;
   bool is_looking = false;
   bool is_closed = false;
-  std::chrono::steady_clock::time_point opened_at;
-  bool has_told_of_waiting = false;
+  Newcomer newcomer;
   std::map<std::string, Node> known;
   std::uint64_t awaited = 0;  ///< the number of the next node that is waited for
   std::string own_run;        ///< the name of a run that this launcher would begin
