@@ -62,8 +62,10 @@ struct StoreOptions {
   std::string name_space;
   /// How long the server keeps the namespace, with its keys, when no session is left in it. Zero:
   /// it is removed with its last session, so that the next run of the job finds nothing of this
-  /// one. The longest time that a session of the namespace has asked for counts; none: as long as
-  /// the server says (`ServerOptions::namespace_idle_lifetime`). docs/semantics.md, "Runs".
+  /// one. The longest time that a session of the namespace has asked for counts, for all keys in
+  /// it: also those of sessions that ask for nothing, and those that were there before. None: this
+  /// session asks for nothing; if no other one does, the namespace is kept as long as the server
+  /// says (`ServerOptions::namespace_idle_lifetime`). docs/semantics.md, "Runs".
   std::optional<Duration> namespace_idle_lifetime;
   /// The name of the run that this process belongs to, the same at all of its processes and another
   /// one for each run, such as the number of the restart; at most 64 bytes. `connect` waits until

@@ -200,8 +200,10 @@ class Store:
                          begins a new one
         namespace_idle_lifetime
                          how long the server keeps the namespace, with its keys, when no session is
-                         left in it; 0: it is removed with its last session; None: as long as the
-                         server says. The longest time that a session of it has asked for counts
+                         left in it; 0: it is removed with its last session. The longest time that
+                         a session of it has asked for counts, for all keys in it: also those of
+                         stores that ask for nothing, and those that were there before. None: this
+                         store asks for nothing; if no other one does, as long as the server says
         run              the name of the run, the same at all of its processes and another one for
                          each run: it waits until another run in the namespace is over, at most a
                          session timeout. ``namespace_idle_lifetime`` None is 0 then
