@@ -190,6 +190,10 @@ TEST_CASE("a key in a wrong place is not shown, and the error says where it belo
     CHECK((told.output + told.errors).find(key.substr(0, 24)) == key.npos);
     CHECK(told.errors.find("because it is now known") != key.npos);
   }
+  token.write("certificate:unix:" + key + " * all as=x\n");
+  const Told listed = musterctl({"credentials", "check", token.path});
+  CHECK(listed.exit_code == 0);
+  CHECK(listed.output.find(key.substr(0, 24)) == key.npos);
 }
 
 TEST_CASE("a path in the variable of the key is told apart, and ends of lines do no harm") {

@@ -185,7 +185,8 @@ std::string text_of_proof(const auth::Proof& proof) {
     const bool is_user = user->kind == auth::UnixUser::Kind::user;
     return (is_user ? "unix:uid=" : "unix:gid=") + std::to_string(user->number);
   }
-  return "certificate:" + to_string(std::get<auth::CertificatePattern>(proof));
+  const std::string pattern = to_string(std::get<auth::CertificatePattern>(proof));
+  return "certificate:" + base::shown_unless_secret(pattern);
 }
 
 /// As the server's log and `sessions` name a key. Empty: it is no key, or TLS is not there.
