@@ -11,7 +11,7 @@ namespace muster::python {
 namespace {
 
 std::atomic<bool> ending = false;
-PyObject* refusal = nullptr;  // its class; never given back
+PyObject* closed_class = nullptr;  // of the exception; never released
 
 int calls_count = 0;  // under the GIL
 thread_local int own_calls_count = 0;
@@ -46,7 +46,7 @@ void pass_gil_on() {
 
 InCall::InCall() {
   if (is_ending()) {
-    PyErr_SetString(refusal, "the interpreter ends: no call begins any more");
+    PyErr_SetString(closed_class, "the interpreter ends: no call begins any more");
     throw py::error_already_set();
   }
   ++calls_count;
@@ -105,8 +105,8 @@ bool is_ending() { return ending.load(std::memory_order_relaxed); }
 void begin_ending(std::chrono::seconds patience) {
   // Not there if the import of the package has failed.
   const py::object errors = py::module_::import("sys").attr("modules").attr("get")("muster.errors");
-  refusal = errors.is_none() ? PyExc_RuntimeError
-                             : py::object(errors.attr("_InterpreterEnds")).release().ptr();
+  closed_class = errors.is_none() ? PyExc_RuntimeError
+                                  : py::object(errors.attr("_InterpreterEnds")).release().ptr();
   ending = true;
   const auto until = std::chrono::steady_clock::now() + patience;
   while (calls_count > 0 && std::chrono::steady_clock::now() < until) pass_gil_on();
