@@ -6,9 +6,9 @@
 #include "guest_model.h"
 #include "oracle.h"
 
-// Queues, which guests and their neighbours of Muster's own protocol share. An item is for the one
-// who came first of those who wait: a neighbour pops it, a guest is notified, and it is reserved
-// for the guest until that has done another step, or has gone, or the grace is over.
+// Queues, which guests and their neighbours of Muster's own protocol share. An item is for the
+// first client that waits: a neighbour pops it; a guest is notified, and the item is reserved for
+// the guest until its next step, its end, or the end of the grace.
 
 namespace muster::sim {
 

@@ -52,7 +52,7 @@ class TakenItem final : public Taken {
   std::uint64_t number_ = 0;
 };
 
-/// What one of them takes beside its key, with its place among those of the table.
+/// The memory of one of them without its key, with its place in the table.
 inline constexpr std::uint64_t taken_record_bytes = sizeof(TakenKey) + 80;
 
 /// The answer of a take. The key still has its value, which is to be removed next.

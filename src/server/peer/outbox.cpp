@@ -15,7 +15,7 @@ constexpr std::size_t offered_parts_max = 17;
 /// often a few bytes are between two long replies.
 constexpr std::size_t bare_bytes_min = 64;
 constexpr std::size_t bare_bytes_max = 4096;
-/// What a piece takes beside its bytes: its string and the counts of those who hold it.
+/// The memory of a piece without its bytes: its string and the reference counts.
 constexpr std::size_t bare_overhead_bytes = 64;
 
 }  // namespace
