@@ -173,7 +173,7 @@ class MUSTER_API Store {
   Result<std::uint64_t> queue_length(std::string_view key, Duration timeout = default_timeout);
 
   // Many keys: at most `limits().keys_per_operation_max` keys, and `limits().round_bytes_max`
-  // bytes of values, per call.
+  // bytes of values, per call. A call without keys succeeds and changes nothing.
 
   /// Removes the keys.
   ///

@@ -135,7 +135,7 @@ std::optional<Error> refusal_to_begin(const Link& link, Form form) {
 }
 
 Error moved_from(std::string_view operation) {
-  Error error = failure(ErrorCode::closed, "the object was moved from");
+  Error error = failure(ErrorCode::closed, "the object was closed or moved from");
   error.operation = operation;
   tell_happened(error, operation, protocol::Fate::unsent);
   return error;

@@ -1,4 +1,4 @@
-"""Test: the stub of the extension names what the extension has, and nothing else.
+"""Test: the stubs name what the extension and the asynchronous classes have, and nothing else.
 
 stubs.py FOLDER   that has the package; prints what mypy's stubtest finds, but for what pybind11 is:
 all its classes have a metaclass, and an __init__ that refuses whatever it is given; and buffers
@@ -11,6 +11,8 @@ import re
 import subprocess
 import sys
 
+import async_types
+
 OF_PYBIND11 = re.compile(
     r"metaclass differs|\.__init__ is inconsistent, stub does not have \*args argument|"
     r"\.__buffer__ is not present at runtime")
@@ -18,6 +20,8 @@ PATIENCE_S = 100
 
 
 def main() -> int:
+    if async_types.main([]) != 0:
+        return 1
     if importlib.util.find_spec("mypy") is None:
         print("skipped: there is no mypy (Debian: python3-mypy)")
         return 77

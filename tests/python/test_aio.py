@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import inspect
+import signal
+import subprocess
 import time
 from collections.abc import Callable, Coroutine
 from typing import Any
@@ -70,7 +73,7 @@ def test_queues(address: str, namespace: str) -> None:
             for number in range(4):
                 await store.queue_push("q", str(number))
             assert await asyncio.gather(*popping) == [b"0", b"1", b"2"]
-            assert await store.queue_len("q") == 1
+            assert await store.queue_length("q") == 1
             assert await store.queue_pop("q", timeout=0) == b"3"
             cancelled = asyncio.create_task(store.queue_pop("q"))
             while int((await store.status())["waits_count"]) == 0:
@@ -405,3 +408,87 @@ def test_nobody_needs_to_wait_for_a_call_when_the_loop_ends(address: str, namesp
         await asyncio.sleep(0.01)
 
     asyncio.run(main())
+
+
+@pytest.fixture
+def stopping_server(process: Callable[..., subprocess.Popen[str]]) -> subprocess.Popen[str]:
+    """A process with a server, which prints its address."""
+    return process(
+        """
+        server = muster.Server()
+        print(server.addresses[0], flush=True)
+        sys.stdin.read()
+        """
+    )
+
+
+Asked = Callable[[aio.Store], Coroutine[Any, Any, Any]]
+
+
+@pytest.mark.parametrize(
+    "ask", [lambda store: store.whoami(), lambda store: store.inspect("sessions")]
+)
+def test_questions_to_a_silent_server_are_cancelled(
+    stopping_server: subprocess.Popen[str], ask: Asked
+) -> None:
+    assert stopping_server.stdout is not None
+    address = stopping_server.stdout.readline().strip()
+
+    async def main() -> None:
+        async with await aio.Store.connect(address) as store:
+            await ask(store)
+            stopping_server.send_signal(signal.SIGSTOP)
+            try:
+                task = asyncio.create_task(ask(store))
+                await asyncio.sleep(0.1)
+                task.cancel()
+                with pytest.raises(asyncio.CancelledError) as raised:
+                    await task
+                assert isinstance(outcome_of(raised.value).error, muster.Cancelled)
+            finally:
+                stopping_server.send_signal(signal.SIGCONT)
+
+    asyncio.run(main())  # waits for the loop's threads
+
+
+@pytest.mark.parametrize(
+    "blocking, awaited",
+    [
+        (muster.Store, aio.Store),
+        (muster.StatelessProcessGroup, aio.StatelessProcessGroup),
+        (muster.Operator, aio.Operator),
+    ],
+)
+def test_every_call_has_an_awaited_form(blocking: type, awaited: type) -> None:
+    for name in (name for name in dir(blocking) if not name.startswith("_")):
+        ours, theirs = getattr(awaited, name), getattr(blocking, name)
+        if not callable(ours):
+            continue  # a property
+        assert inspect.getdoc(ours), name
+        parameters = inspect.signature(ours).parameters
+        assert parameters == inspect.signature(theirs).parameters, name
+        waits = any(parameter.endswith("timeout") for parameter in parameters)
+        is_awaited = inspect.iscoroutinefunction(ours) or inspect.isasyncgenfunction(ours)
+        assert is_awaited == waits or name == "close", name
+
+
+def test_a_group_is_created_and_closed(address: str) -> None:
+    host, port = address.rsplit(":", 1)
+
+    async def main() -> None:
+        group = await aio.StatelessProcessGroup.create(host, int(port), 0, 1, host_server="never")
+        async with group:
+            assert await group.all_reduce_obj(2, lambda a, b: a + b) == 2
+            assert await group.close() == 0
+        assert repr(group).endswith(", closed>")
+        with pytest.raises(muster.Closed):
+            await group.barrier()
+
+    asyncio.run(main())
+
+
+def test_no_handle_is_made_without_its_call() -> None:
+    with pytest.raises(TypeError, match="await muster.aio.Store.connect"):
+        aio.Store()
+    with pytest.raises(TypeError, match="await muster.aio.StatelessProcessGroup.join"):
+        aio.StatelessProcessGroup()

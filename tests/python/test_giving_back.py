@@ -50,7 +50,7 @@ def test_a_value_that_has_come_is_given_back(
             store.queue_push("q", "1")
             store.queue_push("q", "2")
             first, second = await begun(taking.queue_pop("q")), await begun(taking.queue_pop("q"))
-            while store.queue_len("q"):
+            while store.queue_length("q"):
                 pass
             second.cancel()
             await asyncio.gather(end_of(first), end_of(second))
@@ -146,7 +146,7 @@ def test_no_item_is_lost_or_doubled_by_cancellations(
             await asyncio.wait_for(asyncio.gather(*consumers), 60)
             assert alone == [str(number).encode() for number in range(200)]
             assert sorted(shared, key=int) == alone
-            assert store.queue_len("alone") == store.queue_len("shared") == 0
+            assert store.queue_length("alone") == store.queue_length("shared") == 0
 
     asyncio.run(main())
 

@@ -346,3 +346,23 @@ def test_a_store_of_a_group_outlives_it(store: muster.Store) -> None:
     shared.set("k", "v")
     del group
     assert shared.get("k") == b"v"
+
+
+def test_a_group_may_be_closed_twice(store: muster.Store) -> None:
+    with muster.StatelessProcessGroup(store, "g", 0, 1) as group:
+        shown = repr(group)
+        assert group.close() == 0
+        assert group.close() == 0
+        group.cancel()
+    assert (group.name, group.rank, group.world_size) == ("g", 0, 1)
+    assert repr(group) == shown.replace(">", ", closed>")
+    calls: list[Callable[[], object]] = [
+        lambda: group.barrier(), lambda: group.all_gather_obj(1), lambda: group.send_obj(1, 0),
+        lambda: group.recv_obj(0), lambda: group.members(), lambda: group.leave(),
+        lambda: group.regroup(), lambda: group.interrupt("why"), lambda: group.watch(print),
+        lambda: group.store, lambda: group.counters,
+    ]
+    for call in calls:
+        with pytest.raises(muster.Closed, match="closed here") as raised:
+            call()
+        assert (raised.value.group, raised.value.happened) == ("g", "no")

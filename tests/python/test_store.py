@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import ctypes
 import inspect
+import os
+import subprocess
 import threading
 import weakref
 from collections.abc import Callable
@@ -100,7 +102,7 @@ def test_a_buffer_of_addresses_is_refused(store: muster.Store) -> None:
     group = muster.StatelessProcessGroup(store, "g", 0, 1)
     with pytest.raises(TypeError, match="objects or pointers"):
         group.send_obj(objects, 0, codec=muster.RAW)
-    assert not store.exists("k") and store.queue_len("q") == 0
+    assert not store.exists("k") and store.queue_length("q") == 0
 
 
 def test_pointers_that_a_format_does_not_tell_are_refused(store: muster.Store) -> None:
@@ -211,12 +213,12 @@ def test_a_get_waits_for_another_thread(store: muster.Store) -> None:
 
 
 def test_queues(store: muster.Store) -> None:
-    assert store.queue_len("q") == 0
+    assert store.queue_length("q") == 0
     with pytest.raises(muster.NotFound) as raised:
         store.queue_pop("q", timeout=0)
     assert raised.value.operation == "queue_pop"
     assert [store.queue_push("q", "one"), store.queue_push("q", b"\0\xff")] == [1, 2]
-    assert store.queue_len("q") == 2
+    assert store.queue_length("q") == 2
     assert not store.exists("q")
     assert [store.queue_pop("q"), store.queue_pop("q", timeout=0)] == [b"one", b"\0\xff"]
     with pytest.raises(muster.TimedOut) as late:
@@ -239,7 +241,7 @@ def test_each_item_is_popped_once(store: muster.Store, address: str, namespace: 
     for thread in threads:
         thread.join(20)
     assert sorted(popped, key=int) == [str(number).encode() for number in range(80)]
-    assert store.queue_len("q") == 0
+    assert store.queue_length("q") == 0
 
 
 def test_numbers(store: muster.Store) -> None:
@@ -400,3 +402,30 @@ def test_a_server_in_this_process() -> None:
             assert store.incarnation == server.incarnation
     with pytest.raises(muster.PermissionDenied):
         muster.Server("0.0.0.0:0")
+
+
+def test_calls_without_keys_do_nothing(store: muster.Store) -> None:
+    store.set("k", "v")
+    assert store.multi_get([]) == []
+    assert store.multi_exists([]) == []
+    assert store.multi_remove([]) == 0
+    store.multi_set({})
+    store.wait([])
+    assert [info.key for info in store.keys()] == [b"k"]
+
+
+def test_a_store_may_be_closed_twice(address: str) -> None:
+    with muster.Store(address) as store:
+        assert repr(store) == f"<muster.Store at {address}>"
+        store.close()
+    store.close()
+    assert repr(store) == f"<muster.Store at {address}, closed>"
+    with pytest.raises(muster.Closed):
+        store.get("k")
+
+
+def test_the_package_has_its_version() -> None:
+    done = subprocess.run(
+        [os.environ["MUSTERD"], "--version"], capture_output=True, text=True, timeout=60
+    )
+    assert done.stdout.split()[1] == muster.__version__

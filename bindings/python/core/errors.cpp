@@ -129,12 +129,13 @@ void refuse_choice(std::string_view argument, std::string_view choices, std::str
   throw py::value_error(complaint);
 }
 
-void raise_shut_down() {
+void raise_closed(std::string_view reason, std::string_view group) {
   Error error;
   error.code = ErrorCode::closed;
   error.happened = Happened::no;
   error.decided_by = "client";
-  error.detail = "it belonged to a runtime that was shut down";
+  error.detail = reason;
+  error.group = group;
   raise(error);
 }
 

@@ -20,8 +20,10 @@ py::object exception_of(const Error& error);
 /// Of an argument that has other choices: ValueError.
 [[noreturn]] void refuse_choice(std::string_view argument, std::string_view choices,
                                 std::string_view given);
-/// Of what belongs to a runtime that has been shut down: closed.
-[[noreturn]] void raise_shut_down();
+/// Raises Closed: a call on an object that was closed in this process.
+///
+/// group  its name, of a group
+[[noreturn]] void raise_closed(std::string_view reason, std::string_view group = {});
 
 py::object process_of(const ProcessInfo& process);
 py::list ranks_of(const std::vector<RankRange>& ranges);

@@ -101,9 +101,11 @@ void bind_life(py::class_<GroupHandle>& type) {
   bind_call<RegroupChoice>(type, "regroup", &Group::regroup, &Group::regroup_async);
   bind_call<>(type, "leave", &Group::leave, &Group::leave_async);
   bind_call<>(type, "recover", &Group::recover, &Group::recover_async);
-  type.def("close", [](const GroupHandle& self, py::handle linger) {
+  type.def("close", [](GroupHandle& self, py::handle linger) {
     const Duration patience = duration_of(linger, std::chrono::seconds(10));
+    if (self.closed) return value_of(std::uint64_t{0});
     Group& group = self.object();
+    self.closed = self.identity();
     if (!is_ending()) return block([&] { return group.close(patience); });
     auto closed = [&] {
       const WithoutGil released;
@@ -112,6 +114,7 @@ void bind_life(py::class_<GroupHandle>& type) {
     if (!closed) raise(closed.error());
     return value_of(*closed);
   });
+  type.def("is_closed", [](const GroupHandle& self) { return self.closed.has_value(); });
   type.def("watch", [](const GroupHandle& self, const py::object& events) {
     auto handler = error_callback(events, "happened");
     Group& group = self.object();
@@ -119,16 +122,18 @@ void bind_life(py::class_<GroupHandle>& type) {
     const WithoutGil released;
     return std::make_shared<GroupWatch>(group.watch(std::move(handler)));
   });
-  type.def("cancel", [](const GroupHandle& self) { self.group->cancel(); });
-  type.def("store", [](const GroupHandle& self) {
-    return StoreHandle{shared(self.group->store().share())};  // it may outlive the group
+  type.def("cancel", [](const GroupHandle& self) {
+    if (!self.closed) self.object().cancel();
   });
-  type.def("rank", [](const GroupHandle& self) { return self.group->rank(); });
-  type.def("world_size", [](const GroupHandle& self) { return self.group->world_size(); });
-  type.def("epoch", [](const GroupHandle& self) { return self.group->epoch(); });
-  type.def("name", [](const GroupHandle& self) { return text_of(self.group->name()); });
+  type.def("store", [](const GroupHandle& self) {
+    return StoreHandle{shared(self.object().store().share())};  // it may outlive the group
+  });
+  type.def("rank", [](const GroupHandle& self) { return self.identity().rank; });
+  type.def("world_size", [](const GroupHandle& self) { return self.identity().world_size; });
+  type.def("epoch", [](const GroupHandle& self) { return self.identity().epoch; });
+  type.def("name", [](const GroupHandle& self) { return text_of(self.identity().name); });
   type.def("counters", [](const GroupHandle& self) {
-    const GroupCounters counters = self.group->counters();
+    const GroupCounters counters = self.object().counters();
     return py::make_tuple(counters.rounds, counters.objects_sent, counters.objects_received);
   });
 }

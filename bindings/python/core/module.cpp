@@ -9,6 +9,7 @@
 #include "completions.h"
 #include "gil.h"
 #include "muster/detail/secret_text.h"
+#include "waiting.h"
 
 // The module muster._core: Muster's calls with the least that Python needs around them. The package
 // muster gives them names, defaults and types; nobody else imports this.
@@ -44,9 +45,11 @@ void end() {
 
 void bind(py::module_& module) {
   // Not in the module's own beginning, which runs in the first interpreter alone.
+  module.attr("version") = MUSTER_VERSION;
   module.def("refuse_subinterpreters", &refuse_subinterpreters);
   module.def("complaint_of_secret", &muster::detail::complaint_of_secret);
   bind_completions(module);
+  bind_waiting(module);
   bind_store(module);
   bind_inspect(module);
   bind_group(module);

@@ -110,6 +110,16 @@ py::object value_of(const std::vector<SettingInfo>& settings) {
 
 py::object value_of(Store&& store) { return py::cast(StoreHandle{shared(std::move(store))}); }
 
+StatelessProcessGroup& GroupHandle::object() const {
+  if (closed) raise_closed("this handle was closed here", closed->name);
+  return *group;
+}
+
+GroupHandle::Identity GroupHandle::identity() const {
+  if (closed) return *closed;
+  return {group->rank(), group->world_size(), group->epoch(), std::string(group->name())};
+}
+
 py::object value_of(StatelessProcessGroup&& group) {
   return py::cast(GroupHandle{shared(std::move(group))});
 }

@@ -50,7 +50,7 @@ class Lent {
       : object_(std::move(object)), is_over_(std::move(is_over)) {}
 
   T& operator*() const {
-    if (is_over_ && *is_over_) raise_shut_down();
+    if (is_over_ && *is_over_) raise_closed("it belonged to a runtime that was shut down");
     return *object_;
   }
   T* operator->() const { return &**this; }
@@ -71,8 +71,20 @@ struct StoreHandle {
   Store& object() const { return *store; }
 };
 struct GroupHandle {
+  /// What remains to be shown of a group that was closed.
+  struct Identity {
+    int rank;
+    int world_size;
+    std::uint64_t epoch;
+    std::string name;
+  };
+
   Lent<StatelessProcessGroup> group;
-  StatelessProcessGroup& object() const { return *group; }
+  std::optional<Identity> closed = {};  ///< by `close` of this handle
+
+  /// errors  closed
+  StatelessProcessGroup& object() const;
+  Identity identity() const;
 };
 struct DeliveryHandle {
   std::shared_ptr<Delivery> delivery;

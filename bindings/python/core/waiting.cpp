@@ -3,9 +3,46 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <utility>
+
 #include "errors.h"
 
 namespace muster::python {
+
+namespace {
+
+thread_local const std::atomic<bool>* cancellation_of_thread = nullptr;
+
+/// Restores what was there before, also after an exception.
+class Installed {
+ public:
+  explicit Installed(const std::atomic<bool>& flag)
+      : outer_(std::exchange(cancellation_of_thread, &flag)) {}
+  ~Installed() { cancellation_of_thread = outer_; }
+  Installed(const Installed&) = delete;
+  Installed& operator=(const Installed&) = delete;
+
+ private:
+  const std::atomic<bool>* const outer_;
+};
+
+}  // namespace
+
+py::object Cancellation::run(const py::object& call, const py::tuple& arguments) {
+  const Installed installed(is_cancelled_);
+  return call(*arguments);
+}
+
+bool Cancellation::is_requested() {
+  return cancellation_of_thread != nullptr && *cancellation_of_thread;
+}
+
+void bind_waiting(py::module_& module) {
+  py::class_<Cancellation, std::shared_ptr<Cancellation>>(module, "Cancellation")
+      .def(py::init<>())
+      .def("run", &Cancellation::run)
+      .def("cancel", &Cancellation::cancel);
+}
 
 /// Linux gives the thread with which a process begins, also a forked one, the process's id.
 bool Waiting::is_in_main_thread() {
@@ -21,7 +58,7 @@ Waiting::~Waiting() {
 }
 
 bool Waiting::look(void* self) noexcept {
-  if (is_ending()) return true;
+  if (is_ending() || Cancellation::is_requested()) return true;
   auto& waiting = *static_cast<Waiting*>(self);
   return waiting.is_main_thread_ && waiting.run_signal_handlers();
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <chrono>
 
 #include <pybind11/pybind11.h>
@@ -14,9 +15,29 @@
 // - In the main thread, the handlers of signals run meanwhile. If one raises, as that of Ctrl-C
 //   does, the call is cancelled; what was raised is raised again, and tells what became of the
 //   call.
+// - In the thread of an executor, another thread cancels the call (Cancellation).
 // - When the interpreter ends, the calls of all other threads are cancelled, as gil.h tells.
 
 namespace muster::python {
+
+namespace py = pybind11;
+
+/// Lets one thread cancel the blocking calls of another one.
+class Cancellation {
+ public:
+  /// Calls a function of Python's. While it runs, `cancel` cancels the blocking calls of this
+  /// thread.
+  py::object run(const py::object& call, const py::tuple& arguments);
+  void cancel() { is_cancelled_ = true; }
+
+  /// Whether the calls of this thread are cancelled.
+  static bool is_requested();
+
+ private:
+  std::atomic<bool> is_cancelled_ = false;
+};
+
+void bind_waiting(py::module_& module);
 
 class Waiting {
  public:

@@ -22,6 +22,8 @@ from muster.store import (
 
 _core.refuse_subinterpreters()
 
+__version__ = _core.version
+
 __all__ = [
     *errors.__all__,
     "JSON", "MSGPACK", "PICKLE", "RAW", "BytesLike", "Codec", "Compared", "Counters", "IoThread",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import FunctionType
 from typing import Any, TypeVar
 
@@ -22,43 +22,48 @@ def names_keywords(cls: Class) -> Class:
         is_of_class = isinstance(member, classmethod)
         function = member.__func__ if is_of_class else member
         if is_public and isinstance(function, FunctionType) and function.__kwdefaults__:
-            naming = _naming(function)
+            naming = named(function, function)
             setattr(cls, name, classmethod(naming) if is_of_class else naming)
     return cls
 
 
-def _naming(function: FunctionType) -> Any:
+def named(function: FunctionType, run: Callable[..., Any]) -> Any:
+    """A function with the parameters and docstring of ``function`` that names its keywords as
+    above, and calls ``run``. It is a coroutine function if ``run`` is one."""
     count_max = function.__code__.co_argcount  # with self
 
-    def refused(count: int) -> TypeError:
-        names = ", ".join(f"{name}=" for name in function.__kwdefaults__ or ())
-        return TypeError(
-            f"{function.__qualname__}() takes {count_max - 1} arguments by position, and "
-            f"{count - 1} were given. Give the others by name: {names}"
-        )
+    def check(given: Sequence[Any]) -> None:
+        if len(given) > count_max:
+            names = ", ".join(f"{name}=" for name in function.__kwdefaults__ or ())
+            raise TypeError(
+                f"{run.__qualname__}() takes {count_max - 1} arguments by position, and "
+                f"{len(given) - 1} were given. Give the others by name: {names}"
+            )
+
+    if inspect.iscoroutinefunction(run):
+
+        @functools.wraps(function)
+        async def call_awaited(*given: Any, **named: Any) -> Any:
+            check(given)
+            try:
+                return await run(*given, **named)
+            except (TypeError, ValueError) as error:
+                _hide_keys(error, function, given, named)
+                raise
+
+        call_awaited.__name__, call_awaited.__qualname__ = run.__name__, run.__qualname__
+        return call_awaited
 
     @functools.wraps(function)
     def call(*given: Any, **named: Any) -> Any:
-        if len(given) > count_max:
-            raise refused(len(given))
+        check(given)
         try:
-            return function(*given, **named)
+            return run(*given, **named)
         except (TypeError, ValueError) as error:
             _hide_keys(error, function, given, named)
             raise
 
-    if not inspect.iscoroutinefunction(function):
-        return call
-
-    @functools.wraps(function)
-    async def call_awaited(*given: Any, **named: Any) -> Any:
-        try:
-            return await call(*given, **named)
-        except (TypeError, ValueError) as error:
-            _hide_keys(error, function, given, named)
-            raise
-
-    return call_awaited
+    return call
 
 
 def _hide_keys(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from muster import _core
@@ -34,6 +35,18 @@ def decoded(codec: Codec, data: bytes, operation: str, rank: int) -> Any:
         ) from wrong
 
 
+def decoder(codec: Codec, operation: str, rank: int) -> Callable[[bytes], Any]:
+    """Decodes the object of a rank."""
+    return lambda data: decoded(codec, data, operation, rank)
+
+
+def decoder_of_all(codec: Codec, operation: str) -> Callable[[Sequence[bytes]], list[Any]]:
+    """Decodes the objects of all ranks, by rank."""
+    return lambda gathered: [
+        decoded(codec, data, operation, rank) for rank, data in enumerate(gathered)
+    ]
+
+
 def has_pointers(kind: Any) -> bool:
     """Whether a type of ctypes has addresses: the formats of a union and of a packed structure do
     not say so."""
@@ -47,8 +60,8 @@ def has_pointers(kind: Any) -> bool:
 
 
 def accepted(codec: Codec, delivery: _core.Delivery, rank: int) -> tuple[Any, int]:
-    """The object that has come, and its number. It is received when it has been decoded: what
-    cannot be, stays, and the next call gets it again.
+    """The object of a delivery, and its number. An object that cannot be decoded is not received:
+    the next call gets it again.
     """
     try:
         obj = decoded(codec, delivery.bytes(), "recv_obj", rank)
@@ -56,3 +69,8 @@ def accepted(codec: Codec, delivery: _core.Delivery, rank: int) -> tuple[Any, in
         delivery.refuse()  # the exception's frames keep it
         raise
     return obj, delivery.accept()
+
+
+def receiver(codec: Codec, rank: int) -> Callable[[_core.Delivery], Any]:
+    """Accepts a delivery, and returns its object."""
+    return lambda delivery: accepted(codec, delivery, rank)[0]

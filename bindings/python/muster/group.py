@@ -8,9 +8,10 @@ from functools import reduce
 from typing import Any, Literal, NamedTuple
 
 from muster import _core
+from muster._calls import BlockingCalls, public_name
 from muster._events import Events
 from muster._keywords import names_keywords
-from muster._objects import accepted, decoded, encoded
+from muster._objects import accepted, decoder, decoder_of_all, encoded, receiver
 from muster.codecs import JSON, BytesLike, Codec
 from muster.errors import MusterError
 from muster.store import Process, Role, Store, Time, Timeout, store_options
@@ -108,7 +109,7 @@ def group_events(
 
 
 @names_keywords
-class StatelessProcessGroup:
+class StatelessProcessGroup(BlockingCalls):
     """This process's rank in one epoch of a group.
 
     There is no process-global state: a process may be in any number of groups, and groups may
@@ -154,7 +155,7 @@ class StatelessProcessGroup:
                          Busy
         """
         self._events = group_events(on_loss, on_leave)
-        self._handle = _core.join(
+        self._handle: _core.Group = self._core.join(
             store._handle, name, rank, world_size,
             group_options(
                 data_expiration=data_expiration, timeout=timeout, standby=standby, info=info,
@@ -221,7 +222,10 @@ class StatelessProcessGroup:
             authorities_file=authorities_file, server_name=server_name, io_thread=io_thread,
             busy_poll=0.0, events=None,
         )
-        return cls._of(_core.host(host, port, rank, world_size, options, of_store), events)
+        return cls._then(
+            cls._core.host(host, port, rank, world_size, options, of_store),
+            lambda handle: cls._of(handle, events),
+        )
 
     @classmethod
     def _of(cls, handle: _core.Group, events: Events | None) -> StatelessProcessGroup:
@@ -244,7 +248,7 @@ class StatelessProcessGroup:
         errors   RankLeft, OutcomeUnknown (call ``recover``), TooLarge, ResourceExhausted
         cost     one round trip
         """
-        self._handle.send(dst, codec.id, encoded(codec, obj, "send_obj"), tag, timeout)
+        return self._handle.send(dst, codec.id, encoded(codec, obj, "send_obj"), tag, timeout)
 
     def recv_obj(
         self, src: int, *, tag: int = 0, codec: Codec = JSON, timeout: Timeout = None
@@ -258,14 +262,16 @@ class StatelessProcessGroup:
                 CodecFailure
         cost    one round trip; nothing is polled
         """
-        return self.recv_numbered_obj(src, tag=tag, codec=codec, timeout=timeout).object
+        return self._then(self._handle.recv(src, codec.id, tag, timeout), receiver(codec, src))
 
     def recv_numbered_obj(
         self, src: int, *, tag: int = 0, codec: Codec = JSON, timeout: Timeout = None
     ) -> Received:
         """As ``recv_obj``, with the object's number in its stream."""
-        delivery = self._handle.recv(src, codec.id, tag, timeout)
-        return Received(*accepted(codec, delivery, src))
+        return self._then(
+            self._handle.recv(src, codec.id, tag, timeout),
+            lambda delivery: Received(*accepted(codec, delivery, src)),
+        )
 
     def broadcast_obj(
         self, obj: Any = None, src: int = 0, *, codec: Codec = JSON, timeout: Timeout = None
@@ -280,8 +286,9 @@ class StatelessProcessGroup:
         cost     one round trip; the server holds the object until the last rank has it
         """
         given = encoded(codec, obj, "broadcast_obj") if src == self.rank else b""
-        return decoded(
-            codec, self._handle.broadcast(given, codec.id, src, timeout), "broadcast_obj", src
+        return self._then(
+            self._handle.broadcast(given, codec.id, src, timeout),
+            decoder(codec, "broadcast_obj", src),
         )
 
     def all_gather_obj(
@@ -293,8 +300,10 @@ class StatelessProcessGroup:
         cost     one round trip; the server holds all objects until the last rank has them
         """
         given = encoded(codec, obj, "all_gather_obj")
-        gathered = self._handle.all_gather(given, codec.id, timeout)
-        return [decoded(codec, data, "all_gather_obj", rank) for rank, data in enumerate(gathered)]
+        return self._then(
+            self._handle.all_gather(given, codec.id, timeout),
+            decoder_of_all(codec, "all_gather_obj"),
+        )
 
     def gather_obj(
         self, obj: Any, dst: int = 0, *, codec: Codec = JSON, timeout: Timeout = None
@@ -304,10 +313,12 @@ class StatelessProcessGroup:
         returns  at rank ``dst`` ``world_size`` objects; elsewhere None
         """
         given = encoded(codec, obj, "gather_obj")
-        gathered = self._handle.gather(given, codec.id, dst, timeout)
-        if dst != self.rank:
-            return None
-        return [decoded(codec, data, "gather_obj", rank) for rank, data in enumerate(gathered)]
+        is_destination = dst == self.rank
+        decode = decoder_of_all(codec, "gather_obj")
+        return self._then(
+            self._handle.gather(given, codec.id, dst, timeout),
+            lambda gathered: decode(gathered) if is_destination else None,
+        )
 
     def scatter_obj(
         self,
@@ -326,8 +337,9 @@ class StatelessProcessGroup:
         given: list[Any] = []
         if src == self.rank and objs is not None:
             given = [encoded(codec, obj, "scatter_obj") for obj in objs]
-        return decoded(
-            codec, self._handle.scatter(given, codec.id, src, timeout), "scatter_obj", src
+        return self._then(
+            self._handle.scatter(given, codec.id, src, timeout),
+            decoder(codec, "scatter_obj", src),
         )
 
     def all_reduce_obj(
@@ -343,7 +355,13 @@ class StatelessProcessGroup:
         combine  of two objects one; all ranks give the same function
         cost     as ``all_gather_obj``
         """
-        return reduce(combine, self.all_gather_obj(obj, codec=codec, timeout=timeout))
+        given = encoded(codec, obj, "all_reduce_obj")
+        decode = decoder_of_all(codec, "all_reduce_obj")
+
+        def combined(gathered: list[bytes]) -> Any:
+            return reduce(combine, decode(gathered))
+
+        return self._then(self._handle.all_gather(given, codec.id, timeout), combined)
 
     # The group.
 
@@ -366,7 +384,7 @@ class StatelessProcessGroup:
         errors  Busy (another one is pending)
         see     docs/semantics.md "Interruption"
         """
-        self._handle.interrupt(reason, timeout)
+        return self._handle.interrupt(reason, timeout)
 
     def watch(self, handler: Callable[[MusterError], object]) -> Watch:
         """Calls ``handler`` when something ends this epoch or this handle, or when a rank
@@ -380,7 +398,9 @@ class StatelessProcessGroup:
 
     def members(self, *, timeout: Timeout = None) -> list[Member]:
         """The members of this epoch by rank, then the candidates."""
-        return [as_member(fields) for fields in self._handle.members(timeout)]
+        return self._then(
+            self._handle.members(timeout), lambda members: [*map(as_member, members)]
+        )
 
     def expire_data(self, older_than: Timeout = None, *, timeout: Timeout = None) -> int:
         """Drops objects that this rank has sent and nobody has received. Returns how many.
@@ -408,20 +428,24 @@ class StatelessProcessGroup:
         errors    TimedOut (``ranks`` are missing), Cancelled, RankLost, RankLeft, InvalidArgument,
                   Fenced. After one that is in doubt call it again
         """
-        handle = self._handle.regroup((new_size, everyone, min_size), timeout)
-        return StatelessProcessGroup._of(handle, self._events)
+        return self._then(
+            self._handle.regroup((new_size, everyone, min_size), timeout),
+            lambda handle: self._of(handle, self._events),
+        )
 
     def recover(self, *, timeout: Timeout = None) -> Recovered:
         """Asks for the outcome of a collective or send that is in doubt; until then the handle
         refuses collectives."""
-        return Recovered(*self._handle.recover(timeout))
+        return self._then(self._handle.recover(timeout), Recovered._make)
 
     def leave(self, *, timeout: Timeout = None) -> None:
         """Leaves the group; collectives of the other ranks end with RankLeft."""
-        self._handle.leave(timeout)
+        return self._handle.leave(timeout)
 
     def close(self, linger: Time = 10.0) -> int:
         """Leaves; the process that hosts the server waits until the others have gone, and stops it.
+
+        Later calls raise Closed; another ``close`` returns 0.
 
         returns  the number of other sessions that had not ended
         """
@@ -463,9 +487,10 @@ class StatelessProcessGroup:
         self.close()
 
     def __repr__(self) -> str:
+        closed = ", closed" if self._handle.is_closed() else ""
         return (
-            f"<muster.StatelessProcessGroup {self.name!r}: rank {self.rank} of {self.world_size}, "
-            f"epoch {self.epoch}>"
+            f"<{public_name(self)} {self.name!r}: rank {self.rank} of {self.world_size}, "
+            f"epoch {self.epoch}{closed}>"
         )
 
 

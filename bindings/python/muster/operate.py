@@ -8,6 +8,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Union
 
 from muster import _core
+from muster._calls import BlockingCalls
 from muster._keywords import names_keywords
 
 if TYPE_CHECKING:
@@ -89,7 +90,7 @@ def time_left(timeout: Timeout, began: float) -> Timeout:
 
 
 @names_keywords
-class Operator:
+class Operator(BlockingCalls):
     """What an operator does with a server: ``store.operate``.
 
     To change something, the store needs the role "supervisor"; for settings and drains also the
@@ -110,7 +111,9 @@ class Operator:
                 not the right "observe")
         cost    one round trip
         """
-        return [setting_of(raw) for raw in self._handle.settings(name, timeout)]
+        return self._then(
+            self._handle.settings(name, timeout), lambda all_raw: [*map(setting_of, all_raw)]
+        )
 
     def set_setting(
         self, name: str, value: SettingValue | timedelta, *, timeout: Timeout = None
@@ -137,7 +140,9 @@ class Operator:
         reason   text for people; its client is told
         errors   NotFound, InvalidArgument (it is the store's own), PermissionDenied
         """
-        self._handle.end_session(session, reason, timeout)
+        return self._then(
+            self._handle.end_session(session, reason, timeout), lambda _count: None
+        )
 
     def end_sessions_of(self, process: str, reason: str, *, timeout: Timeout = None) -> int:
         """The same, of all sessions that a process has in the store's namespace.
@@ -166,4 +171,4 @@ class Operator:
 
         errors  NotFound (it is not being drained), PermissionDenied
         """
-        self._handle.cancel_drain(timeout)
+        return self._handle.cancel_drain(timeout)

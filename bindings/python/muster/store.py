@@ -9,6 +9,7 @@ from datetime import timedelta
 from typing import Any, Literal, NamedTuple, TypeVar, Union
 
 from muster import _core
+from muster._calls import BlockingCalls, public_name
 from muster._events import Events, as_logger
 from muster._keywords import names_keywords
 from muster.codecs import BytesLike
@@ -147,7 +148,7 @@ def store_options(
 
 
 @names_keywords
-class Store:
+class Store(BlockingCalls):
     """One session with a server, and the connection that carries it.
 
     Every call blocks until it is done or its timeout has passed, without the GIL; many threads may
@@ -166,7 +167,9 @@ class Store:
     gone.
     """
 
-    __slots__ = ("_events", "_handle", "__weakref__")
+    __slots__ = ("__weakref__", "_events", "_handle", "_is_closed")
+
+    _is_closed: bool
 
     def __init__(
         self,
@@ -211,8 +214,9 @@ class Store:
                          ProtocolBroken, Unsupported, PermissionDenied, TimedOut, InvalidArgument
         other arguments  as in ``muster::StoreOptions``
         """
+        self._is_closed = False
         self._events = None if on_session_end is None else Events(session_ended=on_session_end)
-        self._handle = _core.connect(
+        self._handle: _core.Store = self._core.connect(
             address,
             store_options(
                 namespace=namespace, role=role, label=label, timeout=timeout,
@@ -229,6 +233,7 @@ class Store:
     def _of(cls, handle: _core.Store) -> Store:
         store = cls.__new__(cls)
         store._events = None
+        store._is_closed = False
         store._handle = handle
         return store
 
@@ -282,7 +287,7 @@ class Store:
         """
         return self._handle.queue_pop(key, timeout)
 
-    def queue_len(self, key: Key, *, timeout: Timeout = None) -> int:
+    def queue_length(self, key: Key, *, timeout: Timeout = None) -> int:
         """How many items are in the queue of ``key``."""
         return self._handle.queue_length(key, timeout)
 
@@ -304,7 +309,9 @@ class Store:
         timeout: Timeout = None,
     ) -> Compared:
         """Sets ``key`` to ``desired`` if its value is ``expected``; None: if it is absent."""
-        return Compared(*self._handle.compare_set(key, expected, desired, ttl, timeout))
+        return self._then(
+            self._handle.compare_set(key, expected, desired, ttl, timeout), Compared._make
+        )
 
     def append(self, key: Key, suffix: Value, *, timeout: Timeout = None) -> int:
         """Appends to the value; a missing key counts as empty. Returns the new length in bytes."""
@@ -312,7 +319,7 @@ class Store:
 
     def touch(self, key: Key, ttl: Timeout, *, timeout: Timeout = None) -> None:
         """Gives the key a new time to live; None: until it is removed. Errors: NotFound."""
-        self._handle.touch(key, ttl, timeout)
+        return self._handle.touch(key, ttl, timeout)
 
     def remove(self, key: Key, *, timeout: Timeout = None) -> bool:
         """Removes the key. Returns whether it existed."""
@@ -332,7 +339,7 @@ class Store:
 
     def wait(self, keys: Iterable[Key], *, timeout: Timeout = None) -> None:
         """Waits until all keys exist at the same instant. Errors: TimedOut, NotFound."""
-        self._handle.wait(keys, timeout)
+        return self._handle.wait(keys, timeout)
 
     def multi_get(self, keys: Iterable[Key], *, timeout: Timeout = None) -> list[bytes | None]:
         """The current values, all read at the same instant; None: the key is absent."""
@@ -347,7 +354,7 @@ class Store:
     ) -> None:
         """Sets all keys at the same instant, or none."""
         pairs = entries.items() if isinstance(entries, Mapping) else entries
-        self._handle.multi_set(pairs, ttl, timeout)
+        return self._handle.multi_set(pairs, ttl, timeout)
 
     def list(self, prefix: Key = b"", cursor: int = 0, *, timeout: Timeout = None) -> KeyPage:
         """One page of the keys that begin with ``prefix``, in no order; a page may be empty and
@@ -355,8 +362,10 @@ class Store:
 
         cursor  0 for the first page, then that of the page before
         """
-        keys, following = self._handle.list(prefix, cursor, timeout)
-        return KeyPage([KeyInfo(*info) for info in keys], following)
+        return self._then(
+            self._handle.list(prefix, cursor, timeout),
+            lambda page: KeyPage([KeyInfo(*info) for info in page[0]], page[1]),
+        )
 
     def keys(self, prefix: Key = b"", *, timeout: Timeout = None) -> Iterator[KeyInfo]:
         """All keys that begin with ``prefix``, page by page. A key that exists all the time comes
@@ -375,7 +384,7 @@ class Store:
         process  32 hexadecimal digits, as ``Store.process.id`` and errors have it
         errors   NotFound (it has no session), PermissionDenied
         """
-        self._handle.report_dead(process, reason, timeout)
+        return self._handle.report_dead(process, reason, timeout)
 
     def drop_namespace(self, name: str, *, timeout: Timeout = None) -> int:
         """Removes a namespace that nobody is in, with its keys. Needs the role "supervisor".
@@ -392,7 +401,7 @@ class Store:
 
     def whoami(self, *, timeout: Timeout = None) -> WhoAmI:
         """Whom the server takes this store for, and what it may."""
-        return WhoAmI(**self._handle.whoami(timeout))
+        return self._then(self._handle.whoami(timeout), lambda fields: WhoAmI(**fields))
 
     def inspect(self, subject: Subject, name: str = "", *, timeout: Timeout = None) -> Any:
         """What the server knows, as ``musterctl --json`` prints it: lists and dicts.
@@ -405,7 +414,8 @@ class Store:
         errors   NotFound (no such group)
         cost     a round trip for each page of a list
         """
-        return json.loads(_core.inspect(self._handle, number_of(subject), name, timeout))
+        number = number_of(subject)
+        return self._then(self._core.inspect(self._handle, number, name, timeout), json.loads)
 
     @property
     def operate(self) -> Operator:
@@ -417,12 +427,14 @@ class Store:
         self._handle.cancel()
 
     def close(self) -> None:
-        """Ends the session; pending and later calls end with Closed. Takes at most 100 ms."""
+        """Ends the session; pending and later calls end with Closed. Takes at most 100 ms. It may
+        be called again."""
         self._handle.close()
+        self._is_closed = True
 
     def reopen(self, *, timeout: Timeout = None) -> None:
         """Begins a new session after SessionExpired, Fenced or ServerRestarted."""
-        self._handle.reopen(timeout)
+        return self._handle.reopen(timeout)
 
     @property
     def limits(self) -> Limits:
@@ -450,4 +462,4 @@ class Store:
         self.close()
 
     def __repr__(self) -> str:
-        return f"<muster.Store at {self.address}>"
+        return f"<{public_name(self)} at {self.address}{', closed' if self._is_closed else ''}>"

@@ -12,7 +12,6 @@
 namespace muster::core {
 
 std::optional<Error> Table::check_key_count(std::size_t count, std::uint32_t limit) const {
-  if (count == 0) return failure(ErrorCode::invalid_argument, "no keys were given");
   if (count <= limit) return std::nullopt;
   return too_large("the request", count, "keys", limit, "keys_per_operation_max");
 }

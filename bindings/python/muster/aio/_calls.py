@@ -1,18 +1,17 @@
-"""The calls of a loop that are under way."""
+"""The pending calls of a loop."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from typing import Any
 
 from muster import _core
 from muster.errors import MusterError
 
-
-# A task that is cancelled does not get them: their membership or session ends.
+# A cancelled task does not get these: the session or membership ends.
 _HANDLES = (_core.Group, _core.Store)
 
 
@@ -22,17 +21,20 @@ def _received(value: Any) -> Any:
 
 
 def _tell(
-    cancelled: Any, future: asyncio.Future[Any], value_of: Callable[[Any], Any] | None
+    cancelled: Any, future: asyncio.Future[Any], convert: Callable[[Any], Any] | None
 ) -> None:
-    """Tells the cancelled task how its call has ended."""
+    """Sets the attributes of a cancelled task's exception: how its call ended."""
     error = future.exception()
     assert error is None or isinstance(error, MusterError)
     value = None if error else _received(future.result())
-    if isinstance(value, _HANDLES):
+    if isinstance(value, _core.Delivery):
+        value.refuse()  # the next receive gets the object
         value = None
-    elif error is None and value_of is not None:
+    elif isinstance(value, _HANDLES):
+        value = None
+    elif error is None and convert is not None:
         try:
-            value = value_of(value)
+            value = convert(value)
         except MusterError as failure:  # such as that of a codec
             error, value = failure, None
     # asyncio and others compare its class, and some look at its message.
@@ -41,9 +43,15 @@ def _tell(
     cancelled.in_doubt = error is not None and error.in_doubt
 
 
-class _Calls:
-    """The calls of one loop that are under way. Muster's threads put their ends where the loop
-    looks."""
+async def _wait_for(future: asyncio.Future[Any]) -> None:
+    """Waits for the end of a call that was cancelled, even if the task is cancelled again."""
+    while not future.done():
+        with contextlib.suppress(asyncio.CancelledError):
+            await asyncio.wait([future])
+
+
+class _Loop:
+    """The pending calls of one loop. Muster's threads put their ends where the loop looks."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._completions = _core.Completions()
@@ -54,14 +62,14 @@ class _Calls:
     async def run(
         self,
         begin: Callable[..., _core.Call],
-        *arguments: Any,
-        value_of: Callable[[Any], Any] | None = None,
+        arguments: tuple[Any, ...],
+        convert: Callable[[Any], Any] | None,
     ) -> Any:
         """Begins a call, and waits for its end.
 
-        value_of  makes what the caller gets of what the call gives
-        errors    the task's own CancelledError, which then has ``error`` (how the call ended; None:
-                  it has worked), ``value`` (what it has given, if so) and ``in_doubt``
+        convert  makes the caller's result of the call's value
+        errors   the task's own CancelledError, which then has ``error`` (how the call ended; None:
+                 it succeeded), ``value`` (its result, if so) and ``in_doubt``
         """
         future = asyncio.get_running_loop().create_future()
         self._last += 1
@@ -79,14 +87,14 @@ class _Calls:
                 call.cancel()
                 future = await self._end_of(token)
             future = await self._given_back(future)
-            _tell(cancelled, future, value_of)
-            # The exception refers to this frame, which must not keep what the call has given.
+            _tell(cancelled, future, convert)
+            # The exception refers to this frame, which must not keep the call's value.
             del future
             raise
-        return value if value_of is None else value_of(value)
+        return value if convert is None else convert(value)
 
     async def _given_back(self, future: asyncio.Future[Any]) -> asyncio.Future[Any]:
-        """What was taken for a task that will not have it: how that ends."""
+        """Gives back what was taken for a task that is cancelled, and returns how that ends."""
         if future.exception() or not isinstance(future.result(), _core.TakenValue):
             return future
         self._last += 1
@@ -96,14 +104,11 @@ class _Calls:
         return await self._end_of(token)
 
     async def _end_of(self, token: int) -> asyncio.Future[Any]:
-        """Waits for a call that was cancelled, 2 s at most, whoever cancels the task again
-        meanwhile."""
+        """Waits for the end of a call that was cancelled, 2 s at most."""
         future = self._futures[token]
         if future.cancelled():
             future = self._futures[token] = asyncio.get_running_loop().create_future()
-        while not future.done():
-            with contextlib.suppress(asyncio.CancelledError):
-                await asyncio.wait([future])
+        await _wait_for(future)
         self._futures.pop(token, None)
         return future
 
@@ -121,13 +126,78 @@ class _Calls:
                 future.set_exception(outcome)
 
 
-_calls: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, _Calls] = weakref.WeakKeyDictionary()
+_loops: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, _Loop] = weakref.WeakKeyDictionary()
 
 
-def here() -> _Calls:
-    """The calls of the loop that runs."""
+def _running() -> _Loop:
     loop = asyncio.get_running_loop()
-    calls = _calls.get(loop)
-    if calls is None:
-        calls = _calls[loop] = _Calls(loop)
-    return calls
+    pending = _loops.get(loop)
+    if pending is None:
+        pending = _loops[loop] = _Loop(loop)
+    return pending
+
+
+async def run_in_thread(
+    call: Callable[..., Any],
+    arguments: tuple[Any, ...],
+    convert: Callable[[Any], Any] | None = None,
+) -> Any:
+    """Makes a call that only blocks in a thread of the loop's executor. Errors as ``_Loop.run``."""
+    cancellation = _core.Cancellation()
+    loop = asyncio.get_running_loop()
+    ended = loop.run_in_executor(None, cancellation.run, call, arguments)
+    try:
+        value = await asyncio.shield(ended)
+    except asyncio.CancelledError as cancelled:
+        cancellation.cancel()
+        await _wait_for(ended)
+        _tell(cancelled, ended, convert)
+        del ended
+        raise
+    return value if convert is None else convert(value)
+
+
+class Pending:
+    """A call that begins when it is awaited."""
+
+    __slots__ = ("_arguments", "_begin", "_is_blocking", "convert")
+
+    def __init__(
+        self, begin: Callable[..., Any], arguments: tuple[Any, ...], is_blocking: bool
+    ) -> None:
+        self._begin = begin
+        self._arguments = arguments
+        self._is_blocking = is_blocking
+        self.convert: Callable[[Any], Any] | None = None
+
+    def __await__(self) -> Generator[Any, None, Any]:
+        made = self._begin, self._arguments, self.convert
+        if self._is_blocking:
+            return run_in_thread(*made).__await__()
+        return _running().run(*made).__await__()
+
+
+# Calls that wait and have no callback form.
+_BLOCKING = frozenset({"host", "inspect", "whoami"})
+
+
+class AsyncCore:
+    """A handle of the extension, or the extension itself, whose calls return a ``Pending``. What
+    does not wait is as it is there."""
+
+    __slots__ = ("handle",)
+
+    def __init__(self, handle: Any) -> None:
+        self.handle = handle
+
+    def __getattr__(self, name: str) -> Any:
+        is_blocking = name in _BLOCKING
+        begin: Any = getattr(self.handle, name if is_blocking else f"{name}_async", None)
+        if begin is None:
+            return getattr(self.handle, name)
+
+        def call(*arguments: Any) -> Pending:
+            handles = (each.handle if type(each) is AsyncCore else each for each in arguments)
+            return Pending(begin, tuple(handles), is_blocking)
+
+        return call

@@ -192,7 +192,7 @@ class Store(dist.Store):  # type: ignore[misc]
     def _are_there(self, names: list[bytes]) -> bool:
         session = self._shared.session
         found = session.multi_exists(names) if names else []
-        return all(has_value or session.queue_len(name) > 0
+        return all(has_value or session.queue_length(name) > 0
                    for name, has_value in zip(names, found))
 
     def has_extended_api(self) -> bool:
@@ -256,7 +256,7 @@ class Store(dist.Store):  # type: ignore[misc]
 
     def queue_len(self, key: str) -> int:
         with in_torchs_form():
-            return self._shared.session.queue_len(key_of(key))
+            return self._shared.session.queue_length(key_of(key))
 
     def clone(self) -> Store:
         """A store with the same session, and a time-out of its own."""
