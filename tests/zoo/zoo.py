@@ -42,6 +42,7 @@ SUITES = {
     "auth": [["unit"]],
     "bindings_c": [["c"]],
     "bindings_python": [["python"]],
+    "bindings_torch": [["torch"]],
     "core": [["unit", "script"]],
     "client_protocol": [["unit", "script"]],
     "figures": [["unit", "script"], ["http"]],
