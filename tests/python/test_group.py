@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import enum
+import random
+import socket
+import subprocess
+import sys
 import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import muster
@@ -366,3 +372,33 @@ def test_a_group_may_be_closed_twice(store: muster.Store) -> None:
         with pytest.raises(muster.Closed, match="closed here") as raised:
             call()
         assert (raised.value.group, raised.value.happened) == ("g", "no")
+
+
+def free_port() -> int:
+    """A free port below those that the kernel gives to others that ask for any."""
+    while True:
+        port = random.randrange(10000, 20000)
+        with socket.socket() as probe, contextlib.suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
+
+
+def test_the_first_program_of_the_guide() -> None:
+    program = Path(__file__).parents[2] / "examples/python/two_processes.py"
+    port = free_port()
+    ranks = [
+        subprocess.Popen(
+            [sys.executable, program, str(rank), str(port)], stdout=subprocess.PIPE, text=True
+        )
+        for rank in range(2)
+    ]
+    try:
+        for rank, process in enumerate(ranks):
+            printed, _ = process.communicate(timeout=60)
+            assert printed.splitlines() == [
+                f"rank {rank}: rank {peer} has pid {ranks[peer].pid}" for peer in range(2)
+            ]
+    finally:
+        for process in ranks:
+            process.kill()
+            process.wait()

@@ -64,7 +64,7 @@ def check_import(version: str) -> None:
     folder = Path(muster.__file__).parent
     assert folder.is_relative_to(sys.prefix), folder
     assert (folder / "py.typed").is_file()
-    assert importlib.metadata.version("muster") == version
+    assert importlib.metadata.version("muster-groups") == version == muster.__version__
     for name in ("musterd", "musterctl", "musterrun"):
         assert version in program(name, "--version")
 

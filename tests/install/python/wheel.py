@@ -32,11 +32,11 @@ def findings(wheel: zipfile.ZipFile) -> list[str]:
     found += [
         f"in the wheel, and not of the package: {name}"
         for name in names
-        if name.split("/")[0] not in ("muster", "muster.libs", info)
+        if name.split("/")[0] not in ("muster", "muster_groups.libs", info)
         and not name.startswith(f"{data}/scripts/")
     ]
     # What auditwheel has added comes with its licence.
-    if any(name.startswith("muster.libs/") for name in names):
+    if any(name.startswith("muster_groups.libs/") for name in names):
         licences = [name for name in names if name.startswith(f"{info}/licenses/")]
         wanted_of = ["libssl3.txt", "pybind11-dev.txt", "Apache-2.0.txt"]
         found += [
