@@ -29,7 +29,7 @@ std::string shown_names(const CertificateNames& names) {
   const auto append = [&](std::string_view name) {
     if (++count > shown_names_max) return;
     if (count > 1) text += ", ";
-    text += base::quoted(name);
+    text += base::quoted_text(name);
   };
   for (const std::string& name : names.dns) append(name);
   for (const std::string& name : names.uris) append(name);
@@ -49,7 +49,8 @@ Admission admit(const Grant& grant, const Asked& asked, UtcTime now) {
     return refused(who + ": its credential was valid until " + to_string(*grant.not_after));
   }
   if (!grant.namespaces.allows(asked.name_space)) {
-    return refused(who + ": it has no right in the namespace " + base::quoted(asked.name_space));
+    return refused(who + ": it has no right in the namespace " +
+                   base::quoted_text(asked.name_space));
   }
   const Rights rights = grant.rights & rights_of(asked.role);
   if (rights.is_empty()) {

@@ -141,7 +141,7 @@ std::string shown_in_quotes(std::string_view name) {
   return text += '"';
 }
 
-std::string quoted(std::string_view bytes) {
+std::string quoted_text(std::string_view bytes) {
   constexpr std::size_t quoted_bytes_max = 64;
   std::string text = "'";
   const bool is_whole = append_printable(text, bytes, "'\\", quoted_bytes_max);

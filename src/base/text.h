@@ -24,7 +24,7 @@ std::string shown_in_quotes(std::string_view name);
 
 /// `bytes` in single quotes, at most 64 of them, as `printable` writes them; quotes and backslashes
 /// as \xNN, too.
-std::string quoted(std::string_view bytes);
+std::string quoted_text(std::string_view bytes);
 
 /// 16 hexadecimal digits.
 std::string hex_digits(std::uint64_t number);

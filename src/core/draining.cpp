@@ -11,7 +11,7 @@ namespace {
 constexpr const char* nothing_to_cancel = "the server is not being drained";
 
 std::string text_of_reason(std::string_view reason) {
-  return reason.empty() ? "an operator wants it so" : quoted(reason);
+  return reason.empty() ? "an operator wants it so" : quoted_text(reason);
 }
 
 }  // namespace

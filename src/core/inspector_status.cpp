@@ -87,7 +87,7 @@ void add_waiting(Fields& fields, WaitingNames& names, const Session& viewer) {
     told.resize(std::min(told.size(), told_max));
   }
   std::string text;
-  for (const std::string_view name : told) text += (text.empty() ? "" : ", ") + quoted(name);
+  for (const std::string_view name : told) text += (text.empty() ? "" : ", ") + quoted_text(name);
   if (count > told_max) text += ", ...";
   fields.number("other_namespaces_waiting_count", count);
   fields.text("other_namespaces_waiting", std::move(text));

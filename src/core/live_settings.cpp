@@ -224,7 +224,7 @@ void LiveSettings::tell(const RequestContext& context, const wire::GetSettings& 
     reply.settings.push_back(entry_of(*known));
   } else {
     return services_.fail(
-        context, failure(ErrorCode::not_found, "there is no setting " + quoted(request.name)));
+        context, failure(ErrorCode::not_found, "there is no setting " + quoted_text(request.name)));
   }
   services_.effects().spend(reply.settings.size());
   services_.answer(context, answer_of(reply));
@@ -234,7 +234,7 @@ void LiveSettings::change(const RequestContext& context, const wire::SetSetting&
   const Known* const known = find(request.name);
   if (known == nullptr) {
     return services_.fail(
-        context, failure(ErrorCode::not_found, "there is no setting " + quoted(request.name)));
+        context, failure(ErrorCode::not_found, "there is no setting " + quoted_text(request.name)));
   }
   if (auto why = refusal(*known, request.value)) return services_.fail(context, *std::move(why));
   const Session& session = context.session;

@@ -30,8 +30,9 @@ bool is_of_another_run(const NameSpace& name_space, const wire::ClientHello& hel
 }
 
 std::string describe_run(const NameSpace& name_space) {
-  const std::string name = name_space.run.name.empty() ? "" : quoted(name_space.run.name) + " ";
-  return "run " + name + "in namespace " + quoted(name_space.name);
+  const std::string name =
+      name_space.run.name.empty() ? "" : quoted_text(name_space.run.name) + " ";
+  return "run " + name + "in namespace " + quoted_text(name_space.name);
 }
 
 /// The text of a refusal, which has little room. It names a process of the newcomer's tenant.

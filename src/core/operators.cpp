@@ -17,7 +17,7 @@ std::string counted(std::uint64_t count, const char* what) {
 
 /// Of a namespace that `viewer` wants to drop; it names a process that he may know of.
 Error in_use_error(const NameSpace& name_space, const Session& viewer) {
-  std::string text = "namespace " + quoted(name_space.name) + " is in use by " +
+  std::string text = "namespace " + quoted_text(name_space.name) + " is in use by " +
                      counted(name_space.sessions, "session");
   for (const auto& [id, session] : name_space.sessions_by_id) {
     if (!viewer.may_see(session->tenant())) continue;
@@ -52,7 +52,7 @@ void Operators::ask(const RequestContext& context, const wire::ReportDead& reque
                                                             " has no session in this namespace"));
   }
   services_.answer(context, Answer{});
-  Error why = failure(ErrorCode::fenced, "declared dead: " + quoted(request.reason));
+  Error why = failure(ErrorCode::fenced, "declared dead: " + quoted_text(request.reason));
   const std::string by = describe(reporter.process);
   std::string who = by;
   if (reporter.grant != nullptr) who += " as " + to_string(reporter.grant->identity);
@@ -60,7 +60,7 @@ void Operators::ask(const RequestContext& context, const wire::ReportDead& reque
     services_.effects().log(LogLevel::warning,
                             "session " + std::to_string(session->id) + " of " +
                                 describe(session->process) + " was declared dead by " + who + ": " +
-                                quoted(request.reason),
+                                quoted_text(request.reason),
                             reporter.account.unit.name);
     why.decided_by = session->may_see(reporter.tenant()) ? by : "an operator";
     sessions_.end(*session, why, LossCause::reported);
@@ -69,7 +69,7 @@ void Operators::ask(const RequestContext& context, const wire::ReportDead& reque
 
 /// Nobody may be in it: whoever is would find the keys gone that it has written.
 void Operators::ask(const RequestContext& context, const wire::DropNameSpace& request) {
-  const std::string name = quoted(request.name);
+  const std::string name = quoted_text(request.name);
   const Session& supervisor = context.session;
   NameSpace* const found = name_spaces_.find(request.name);
   if (found == &supervisor.name_space) {
@@ -111,12 +111,12 @@ void Operators::ask(const RequestContext& context, const wire::EndSession& reque
   }
   services_.answer(context, answer_of(wire::NumberReply{static_cast<std::int64_t>(meant.size())}));
   Error why = failure(ErrorCode::fenced, "ended by an operator");
-  if (!request.reason.empty()) why.detail += ": " + quoted(request.reason);
+  if (!request.reason.empty()) why.detail += ": " + quoted_text(request.reason);
   for (Session* session : meant) {
     services_.effects().log(LogLevel::warning,
                             "session " + std::to_string(session->id) + " of " +
                                 describe(session->process) + " was ended by " + who_is(asking) +
-                                ": " + quoted(request.reason),
+                                ": " + quoted_text(request.reason),
                             asking.account.unit.name);
     why.decided_by = session->may_see(asking.tenant()) ? describe(asking.process) : "an operator";
     sessions_.end(*session, why, LossCause::reported, Fencing::ended);

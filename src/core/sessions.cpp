@@ -50,8 +50,8 @@ std::optional<Error> refusal_to_resume(const Hello& event, const wire::ResumeTok
   if (!is_owner(event, token, identity)) return PastSessions::why_over(hello.session_id);
   if (name_space != hello.name_space) {
     return failure(ErrorCode::permission_denied, session + " belongs to namespace " +
-                                                     quoted(name_space) + ", not to " +
-                                                     quoted(hello.name_space));
+                                                     quoted_text(name_space) + ", not to " +
+                                                     quoted_text(hello.name_space));
   }
   return std::nullopt;
 }

@@ -73,7 +73,7 @@ void ServiceHost::tell_of_tcpstore(const TcpStoreListening& open) {
                       "exposed: TCPStore at " + to_string(open.listening.address()) +
                           ": nobody is asked who he is, and whoever reaches it may read and write "
                           "all keys of namespace " +
-                          core::quoted(port.name_space));
+                          core::quoted_text(port.name_space));
 }
 
 void ServiceHost::listen(net::Listening listening, const Arrival& how) {

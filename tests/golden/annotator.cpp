@@ -39,7 +39,7 @@ std::string_view name_of(wire::ErrorTag tag) {
 
 }  // namespace
 
-std::string quoted(std::string_view bytes) {
+std::string quoted_text(std::string_view bytes) {
   constexpr char digits[] = "0123456789abcdef";
   std::string text = "\"";
   for (const char character : bytes) {
@@ -79,7 +79,7 @@ void Annotator::number(const std::string& name, std::uint64_t value, std::size_t
 void Annotator::raw(const std::string& name, std::string_view bytes) {
   std::size_t printable = 0;
   for (const char byte : bytes) printable += byte >= 0x20 && byte < 0x7f ? 1 : 0;
-  add(name, bytes, printable == bytes.size() ? quoted(bytes) : "");
+  add(name, bytes, printable == bytes.size() ? quoted_text(bytes) : "");
 }
 
 void Annotator::duration(const std::string& name, Duration value, std::size_t count) {

@@ -20,7 +20,7 @@ struct Note {
 };
 
 /// Text in quotes with other than printable ASCII as \xNN.
-std::string quoted(std::string_view bytes);
+std::string quoted_text(std::string_view bytes);
 
 class Annotator {
  public:

@@ -50,7 +50,7 @@ class MessageReader {
   }
 
   /// What stands in single quotes, in which there is none.
-  std::optional<std::string_view> quoted() {
+  std::optional<std::string_view> quoted_text() {
     const std::size_t end = rest_.find('\'', 1);
     if (!rest_.starts_with('\'') || end == rest_.npos) return std::nullopt;
     return take(end + 1).substr(1, end - 1);
@@ -81,7 +81,7 @@ void append_text(std::string& json, std::string_view name, std::string_view text
 /// "group 'tp0' epoch 7 round 12: ..."
 bool append_group(std::string& json, MessageReader message) {
   if (!message.skip("group ")) return false;
-  const auto name = message.quoted();
+  const auto name = message.quoted_text();
   if (!name || !message.skip(" epoch ")) return false;
   append_text(json, "group", *name);
   append_number(json, "epoch", message.number());

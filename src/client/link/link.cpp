@@ -53,7 +53,7 @@ Result<std::shared_ptr<Link>> Link::create(std::string_view address, StoreOption
   auto parsed = net::parse_address(address);
   if (!parsed) return std::move(parsed).error();
   if (!parsed->is_unix() && parsed->port == 0) {
-    return invalid_argument("address " + base::quoted(address) +
+    return invalid_argument("address " + base::quoted_text(address) +
                             ": nobody can be reached at port 0");
   }
   if (auto refused = refusal_of(options)) return *std::move(refused);

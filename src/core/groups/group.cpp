@@ -56,8 +56,8 @@ void JoinWait::resumed() {
 }
 
 std::string JoinWait::target() const {
-  return "group " + quoted(joiner.group->name()) + " rank " + std::to_string(joiner.rank) + " of " +
-         std::to_string(joiner.world_size);
+  return "group " + quoted_text(joiner.group->name()) + " rank " + std::to_string(joiner.rank) +
+         " of " + std::to_string(joiner.world_size);
 }
 
 Joiner::~Joiner() {

@@ -171,9 +171,10 @@ void Group::let_go(Epoch& old) {
   old.group = nullptr;
   state_.over.push_back(old.roster.epoch);
   if (const std::uint64_t dropped = old.streams.ends.dropped_count(); dropped != 0) {
-    state_.services.effects().log(
-        LogLevel::info, "group " + quoted(name_) + " epoch " + std::to_string(old.roster.epoch) +
-                            ": " + std::to_string(dropped) + " undelivered objects were dropped");
+    state_.services.effects().log(LogLevel::info, "group " + quoted_text(name_) + " epoch " +
+                                                      std::to_string(old.roster.epoch) + ": " +
+                                                      std::to_string(dropped) +
+                                                      " undelivered objects were dropped");
   }
 }
 

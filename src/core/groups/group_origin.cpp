@@ -25,11 +25,11 @@ bool GroupTenants::is_same_as(const GroupTenants& other) const {
 }
 
 std::string GroupTenants::text() const {
-  if (all_.empty()) return base::quoted(owner_);
+  if (all_.empty()) return base::quoted_text(owner_);
   std::string text;
   for (const std::string& tenant : all_) {
     if (!text.empty()) text += ", ";
-    text += base::quoted(tenant);
+    text += base::quoted_text(tenant);
   }
   return text;
 }

@@ -108,7 +108,7 @@ Group* Groups::group_for(const RequestContext& context, const wire::Join& reques
     if (session.grant != nullptr) {
       state_.services.effects().log(LogLevel::warning,
                                     to_string(session.grant->identity) + " was refused the group " +
-                                        quoted(name) + " of another tenant in session " +
+                                        quoted_text(name) + " of another tenant in session " +
                                         std::to_string(session.id) + " of " +
                                         describe(session.process),
                                     session.account.unit.name);

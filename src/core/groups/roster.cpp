@@ -191,7 +191,7 @@ void Roster::record(GroupEventKind what, const Error* why, const Member* member)
 }
 
 std::string text_of(const Roster& roster) {
-  return "group " + quoted(roster.group) + " epoch " + std::to_string(roster.epoch);
+  return "group " + quoted_text(roster.group) + " epoch " + std::to_string(roster.epoch);
 }
 
 }  // namespace muster::core

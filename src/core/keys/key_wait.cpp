@@ -18,7 +18,7 @@ Error absent_error(ErrorCode code, const std::vector<std::string_view>& missing,
   std::string detail;
   for (std::size_t index = 0; index < std::min(missing.size(), keys_told_of_max); ++index) {
     if (index != 0) detail += ", ";
-    detail += quoted(missing[index]);
+    detail += quoted_text(missing[index]);
   }
   if (missing.size() > keys_told_of_max) {
     detail += " and " + std::to_string(missing.size() - keys_told_of_max) + " more keys";
@@ -31,7 +31,7 @@ Error absent_error(ErrorCode code, const std::vector<std::string_view>& missing,
 }
 
 Error no_item_error(ErrorCode code, std::string_view key, Duration timeout) {
-  std::string detail = "the queue " + quoted(key) + " is empty";
+  std::string detail = "the queue " + quoted_text(key) + " is empty";
   if (code == ErrorCode::timed_out) {
     detail += " after " + in_seconds(timeout) + "; did the process start that pushes there?";
   }
@@ -175,7 +175,7 @@ std::string KeyWait::target() const {
   std::size_t count = 0;
   each_missing(parked.received, [&](const Entry& entry) {  // what has expired since may be there
     if (++count > keys_told_of_max) return;
-    text += (count == 1 ? "" : ", ") + quoted(entry.key());
+    text += (count == 1 ? "" : ", ") + quoted_text(entry.key());
   });
   if (count > keys_told_of_max) {
     text += " and " + std::to_string(count - keys_told_of_max) + " more";

@@ -19,13 +19,14 @@ std::optional<Error> Table::check_key(std::string_view key) const {
   }
   const std::uint32_t limit = options_.limits.key_bytes_max;
   if (key.size() <= limit) return std::nullopt;
-  return too_large("the key " + quoted(key), key.size(), "bytes", limit, "key_bytes_max");
+  return too_large("the key " + quoted_text(key), key.size(), "bytes", limit, "key_bytes_max");
 }
 
 std::optional<Error> Table::check_value(std::string_view key, std::uint64_t value_bytes) const {
   const std::uint32_t limit = options_.limits.value_bytes_max;
   if (value_bytes <= limit) return std::nullopt;
-  return too_large("the value of " + quoted(key), value_bytes, "bytes", limit, "value_bytes_max");
+  return too_large("the value of " + quoted_text(key), value_bytes, "bytes", limit,
+                   "value_bytes_max");
 }
 
 std::optional<Error> Table::check_ttl(const wire::Ttl& ttl) const {
@@ -115,14 +116,14 @@ void Table::add(const RequestContext& context, const wire::Add& request) {
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
     if (error != std::errc() || end != text.data() + text.size()) {
       return services_.fail(context, failure(ErrorCode::not_a_number,
-                                             "the value of " + quoted(request.key) + " is " +
-                                                 quoted(text) + ", no decimal 64-bit number"));
+                                             "the value of " + quoted_text(request.key) + " is " +
+                                                 quoted_text(text) + ", no decimal 64-bit number"));
     }
   }
   if (__builtin_add_overflow(number, request.delta, &number)) {
     return services_.fail(context,
                           failure(ErrorCode::out_of_range,
-                                  quoted(request.key) + " would leave the range of 64 bits"));
+                                  quoted_text(request.key) + " would leave the range of 64 bits"));
   }
   std::array<char, 20> digits;
   const auto [end, error] = std::to_chars(digits.data(), digits.data() + digits.size(), number);
@@ -170,7 +171,7 @@ void Table::touch(const RequestContext& context, const wire::Touch& request) {
   Entry* entry = state_.find(request.key);
   if (entry == nullptr) {
     return services_.fail(context,
-                          failure(ErrorCode::not_found, quoted(request.key) + " is absent"));
+                          failure(ErrorCode::not_found, quoted_text(request.key) + " is absent"));
   }
   Terms terms;
   terms.deadline = deadline_of(request.ttl);

@@ -15,7 +15,7 @@ namespace muster::core {
 
 using base::failure;
 using base::in_seconds;
-using base::quoted;
+using base::quoted_text;
 
 /// "host:pid (label)".
 std::string describe(const ProcessInfo& process);

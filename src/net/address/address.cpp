@@ -18,7 +18,7 @@ constexpr std::size_t path_bytes_max = sizeof(sockaddr_un::sun_path) - 1;
 
 Error invalid(std::string_view text, const std::string& why) {
   return failure(ErrorCode::invalid_argument,
-                 "address " + base::quoted(base::shown_unless_secret(text)) + ": " + why +
+                 "address " + base::quoted_text(base::shown_unless_secret(text)) + ": " + why +
                      R"( (write "host:port", "[ipv6]:port", "unix:/path" or "unix:@name"))");
 }
 
@@ -50,7 +50,7 @@ Result<Address> parse_unix(std::string_view text) {
 std::string why_colons(std::string_view text, std::string_view host) {
   const std::size_t scheme = text.find("://");
   if (scheme != std::string_view::npos) {
-    return "an address has no scheme; leave out " + base::quoted(text.substr(0, scheme + 3));
+    return "an address has no scheme; leave out " + base::quoted_text(text.substr(0, scheme + 3));
   }
   constexpr std::string_view of_ipv6 = "0123456789abcdefABCDEF:.";
   const bool is_ipv6 = host.substr(0, host.find('%')).find_first_not_of(of_ipv6) == host.npos;

@@ -76,7 +76,7 @@ int serve() {
   for (;;) ::pause();
 }
 
-std::string quoted(const std::string& text) {
+std::string quoted_text(const std::string& text) {
   std::string quoted = "\"";
   for (const char letter : text) {
     if (letter == '"' || letter == '\\') quoted += '\\';
@@ -95,7 +95,8 @@ std::string device_text(const Driver& driver, int ordinal) {
   std::size_t free_bytes = 0;
   std::size_t all_bytes = 0;
   must(driver.memory(&free_bytes, &all_bytes), "cuMemGetInfo");
-  return "{\"name\": " + quoted(name.data()) + ", \"free_bytes\": " + std::to_string(free_bytes) +
+  return "{\"name\": " + quoted_text(name.data()) +
+         ", \"free_bytes\": " + std::to_string(free_bytes) +
          ", \"bytes\": " + std::to_string(all_bytes) + "}";
 }
 
@@ -119,8 +120,8 @@ void print_devices(Settings settings) {
     throw Failure("the file of libnccl is not known");
   }
   std::cout << "{\"devices\": [" << devices << "], \"cuda\": " << driver_version
-            << ", \"nccl\": " << quoted(nccl_internal::version_text(nccl_version))
-            << ", \"nccl_file\": " << quoted(file.dli_fname) << "}" << std::endl;
+            << ", \"nccl\": " << quoted_text(nccl_internal::version_text(nccl_version))
+            << ", \"nccl_file\": " << quoted_text(file.dli_fname) << "}" << std::endl;
 }
 
 int run_part(Part part, const Settings& settings) {

@@ -77,12 +77,12 @@ TEST_CASE("what was made printable stays as it is") {
 }
 
 TEST_CASE("quoted bytes are printable and at most 64 of them are shown") {
-  CHECK(base::quoted("it's") == "'it\\x27s'");
-  CHECK(base::quoted("\xff\\") == "'\\xff\\x5c'");
-  CHECK(base::quoted("Zürich\n\u202e") == "'Zürich\\x0a\\u202e'");
-  CHECK(base::quoted(std::string(63, 'a') + "ü") == "'" + std::string(63, 'a') + "'...");
-  CHECK(base::quoted(std::string(64, 'a')) == "'" + std::string(64, 'a') + "'");
-  CHECK(base::quoted(std::string(65, 'a')) == "'" + std::string(64, 'a') + "'...");
+  CHECK(base::quoted_text("it's") == "'it\\x27s'");
+  CHECK(base::quoted_text("\xff\\") == "'\\xff\\x5c'");
+  CHECK(base::quoted_text("Zürich\n\u202e") == "'Zürich\\x0a\\u202e'");
+  CHECK(base::quoted_text(std::string(63, 'a') + "ü") == "'" + std::string(63, 'a') + "'...");
+  CHECK(base::quoted_text(std::string(64, 'a')) == "'" + std::string(64, 'a') + "'");
+  CHECK(base::quoted_text(std::string(65, 'a')) == "'" + std::string(64, 'a') + "'...");
 }
 
 TEST_CASE("ranges of ranks are listed; past sixteen ranges the other ranks are counted") {

@@ -36,7 +36,7 @@ std::string Query::problem(const std::vector<std::string_view>& names) const {
     const std::string_view own = field.substr(0, field.find('='));
     if (own.empty()) continue;
     if (std::find(names.begin(), names.end(), own) == names.end()) {
-      std::string text = "there is no parameter " + muster::base::quoted(own) + " here";
+      std::string text = "there is no parameter " + muster::base::quoted_text(own) + " here";
       for (std::size_t at = 0; at < names.size(); ++at)
         text.append(at == 0 ? ", but " : at + 1 == names.size() ? " and " : ", ").append(names[at]);
       return text;

@@ -10,7 +10,7 @@ namespace {
 
 void log_wait(EngineServices& services, const Roster& roster, const Round& round,
               const Awaited& awaited) {
-  const std::string call = "group " + quoted(roster.group) + " epoch " +
+  const std::string call = "group " + quoted_text(roster.group) + " epoch " +
                            std::to_string(roster.epoch) + " round " + std::to_string(round.number) +
                            ": " + text_of(round.call);
   const Duration waited = services.now() - round.opened;
