@@ -101,6 +101,10 @@ def parts(commit):
             "nccl": f"{build_of_weights} {doubles}/libnccl.so.2 {doubles}/libcuda.so.1 && "
                     f"LD_LIBRARY_PATH=build/dev/{doubles} NCCL_SOCKET_IFNAME=lo "
                     f"CUDA_DOUBLE_DEVICES=1 {kill_weights} --kills 100 --device cuda"}),
+        "python": Part("the Python tests with 3.11, and with the Python of newer Debian releases", {
+            "3.11": f"{tests_at(1)} --suite python && tools/dev test --torch",
+            "3.13": "tools/python_root.sh trixie",
+            "3.14": "tools/python_root.sh forky"}),
         "includes": Part("every source file compiled by itself, by clang", {
             "all": ".ci/run includes"}),
     }
