@@ -265,7 +265,7 @@ def test_ctrl_c_ends_a_call_and_the_communicator(
         print("ready", flush=True)
         try:
             with_it.{call}
-        except muster.CallInterrupted as interrupted:
+        except KeyboardInterrupt as interrupted:
             print(type(interrupted.error).__name__, with_it.error is not None, flush=True)
     """)
     job = Runtime(variables_of(0, 2, address))

@@ -12,6 +12,7 @@ import threading
 import time
 import weakref
 from collections.abc import Callable
+from pathlib import Path
 
 import muster
 import pytest
@@ -171,6 +172,61 @@ def test_daemon_threads_call_again_until_the_process_ends(
             begun.acquire()
         sys.exit(3)
     """)
+    _, errors = one.communicate(timeout=60)
+    assert one.returncode == 3, errors
+    assert errors == ""
+
+
+@pytest.mark.parametrize("call", [
+    "store.get('never')",
+    "store.set('k', 'v')",
+    "store.wait(['never'])",
+    "muster.StatelessProcessGroup(store, 'of two', 0, 2)",
+    "group.recv_obj(0, tag=threading.get_ident())",
+    "asyncio.run(waits())",
+    "asyncio.run(in_loop())",
+    "muster.runtime.FileLock(sys.argv[1], timeout=30)",
+    "muster.runtime.SharedWorkspace('.', 0).read(1, timeout=30)",
+    "watch_that_calls()",
+])
+def test_daemon_threads_in_calls_say_nothing_when_the_process_ends(
+    process: Start, call: str, tmp_path: Path
+) -> None:
+    one = process(f"""
+        import asyncio, logging, threading
+        import muster.runtime
+        from muster import aio
+        logging.basicConfig()
+        store = muster.Store(address, timeout=30, namespace="silent")
+        group = muster.StatelessProcessGroup(store, {call!r}, 0, 1)
+        begun = threading.Semaphore(0)
+        async def waits():
+            async with await aio.Store.connect(address) as own:
+                begun.release()
+                await own.get("never")
+        async def in_loop():
+            async with await aio.Store.connect(address) as own:
+                while True:
+                    begun.release()
+                    await own.add("n")
+        def handler(error):
+            begun.release()
+            store.get("never")
+        def watch_that_calls():
+            own = muster.StatelessProcessGroup(store, f"own{{threading.get_ident()}}", 0, 1)
+            watch = own.watch(handler)
+            own.close()
+            threading.Event().wait()
+        def again():
+            while True:
+                begun.release()
+                {call}
+        for _ in range(3):
+            threading.Thread(target=again, daemon=True).start()
+        for _ in range(4):
+            begun.acquire(timeout=0.5)
+        sys.exit(3)
+    """, str(tmp_path / "lock"))
     _, errors = one.communicate(timeout=60)
     assert one.returncode == 3, errors
     assert errors == ""

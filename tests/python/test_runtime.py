@@ -325,7 +325,7 @@ def test_ctrl_c_ends_init_and_the_job_may_begin_again(process: Any, address: str
         print("ready", flush=True)
         try:
             job.init(namespace="ctrl-c-init")
-        except muster.CallInterrupted as interrupted:
+        except KeyboardInterrupt as interrupted:
             print(type(interrupted.error).__name__, job.is_initialized, flush=True)
     """)
     assert one.stdout.readline().strip() == "ready"

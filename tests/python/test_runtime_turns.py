@@ -349,7 +349,7 @@ def test_ctrl_c_ends_what_waits_for_a_turn(
         try:
             {where.replace("Workspace", "SharedWorkspace")}
                 pass
-        except muster.CallInterrupted as interrupted:
+        except KeyboardInterrupt as interrupted:
             print(type(interrupted.error).__name__, flush=True)
     """.replace(";\n                pass", ""))
     job = Runtime(variables_of(0, 2, address))

@@ -374,7 +374,7 @@ def test_ctrl_c_ends_a_call_on_tensors(
         print("ready", flush=True)
         try:
             muster.runtime.all_reduce_tensor(job, numbers, way={way!r})
-        except muster.CallInterrupted as interrupted:
+        except KeyboardInterrupt as interrupted:
             print(type(interrupted.error).__name__, flush=True)
     """)
     job = Runtime(variables_of(0, 2, address))

@@ -95,6 +95,7 @@ class Runner {
       try {
         work();
       } catch (py::error_already_set& thrown) {
+        if (is_ending() && thrown.matches(PyExc_SystemExit)) return;
         thrown.discard_as_unraisable("a handler of Muster's events");
       }
     }

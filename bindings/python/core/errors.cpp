@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 
+#include "gil.h"
 #include "muster/detail/secret_text.h"
 
 namespace muster::python {
@@ -106,6 +107,7 @@ py::object exception_of(const Error& error) {
 }
 
 void raise(const Error& error) {
+  leave_if_ending();
   const py::object exception = exception_of(error);
   PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(exception.ptr())), exception.ptr());
   throw py::error_already_set();

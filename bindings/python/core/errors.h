@@ -13,7 +13,7 @@ namespace py = pybind11;
 /// The exception of an error, with all of its fields. Needs the GIL.
 py::object exception_of(const Error& error);
 
-/// Throws it.
+/// Throws it. When the interpreter ends, other threads end silently (`leave_if_ending`).
 [[noreturn]] void raise(const Error& error);
 /// Of an argument: invalid_argument, before anything was done.
 [[noreturn]] void refuse(std::string_view argument, std::string_view reason);

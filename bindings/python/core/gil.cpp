@@ -11,6 +11,7 @@ namespace muster::python {
 namespace {
 
 std::atomic<bool> ending = false;
+std::thread::id ending_thread;     // set before `ending`
 PyObject* closed_class = nullptr;  // of the exception; never released
 
 int calls_count = 0;  // under the GIL
@@ -46,6 +47,7 @@ void pass_gil_on() {
 
 InCall::InCall() {
   if (is_ending()) {
+    leave_if_ending();
     PyErr_SetString(closed_class, "the interpreter ends: no call begins any more");
     throw py::error_already_set();
   }
@@ -100,13 +102,20 @@ py::object call_python(const py::object& function, const py::tuple& arguments) {
   return py::reinterpret_steal<py::object>(given);
 }
 
-bool is_ending() { return ending.load(std::memory_order_relaxed); }
+bool is_ending() { return ending.load(); }
+
+void leave_if_ending() {
+  if (!is_ending() || ending_thread == std::this_thread::get_id()) return;
+  PyErr_SetNone(PyExc_SystemExit);
+  throw py::error_already_set();
+}
 
 void begin_ending(std::chrono::seconds patience) {
   // Not there if the import of the package has failed.
   const py::object errors = py::module_::import("sys").attr("modules").attr("get")("muster.errors");
   closed_class = errors.is_none() ? PyExc_RuntimeError
                                   : py::object(errors.attr("_InterpreterEnds")).release().ptr();
+  ending_thread = std::this_thread::get_id();
   ending = true;
   const auto until = std::chrono::steady_clock::now() + patience;
   while (calls_count > 0 && std::chrono::steady_clock::now() < until) pass_gil_on();

@@ -24,8 +24,9 @@ class InCall {
  public:
   /// With the GIL.
   ///
-  /// errors  the exception muster.Closed: the interpreter ends; nothing was done, and no code of
-  ///         Python's has run, in which this thread could end
+  /// errors  the exception muster.Closed, or SystemExit as `leave_if_ending` says: the interpreter
+  ///         ends; nothing was done, and no code of Python's has run, in which this thread could
+  ///         end
   InCall();
   ~InCall();
   InCall(const InCall&) = delete;
@@ -71,6 +72,9 @@ py::object call_python(const py::object& function, const py::tuple& arguments);
 
 /// Whether the interpreter ends.
 bool is_ending();
+/// When the interpreter ends, a thread whose call cannot go on ends silently, as daemon threads of
+/// Python do: by SystemExit. In the thread that ends the interpreter this does nothing.
+void leave_if_ending();
 /// Begins the end: cancels what waits, and waits for it, at most for so long.
 void begin_ending(std::chrono::seconds patience);
 /// Finishes it, and waits for threads that are about to take the GIL, at most for so long.

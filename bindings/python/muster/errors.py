@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 __all__ = [
-    "CallInterrupted", "MusterError", "RankReport", "StreamPosition",
+    "MusterError", "RankReport", "StreamPosition",
     "Aborted", "AddressInUse", "Busy", "CallbackFailed", "Cancelled", "Closed", "CodecFailure",
     "CodecMismatch", "CollectiveMismatch", "DuplicateDevice", "EnvironmentWrong", "Expired",
     "Fenced", "Forked", "GlooFailed", "GroupClosed", "GroupInterrupted", "GroupMismatch",
@@ -341,28 +341,9 @@ _CLASSES: dict[str, type[MusterError]] = {
 }
 
 
-class CallInterrupted(KeyboardInterrupt):
-    """Ctrl-C, while a call waited. The call was cancelled, and this says what became of it."""
-
-    error: MusterError | None
-    """How the call ended; None: it has worked."""
-    value: Any
-    """If it has worked: what it has given."""
-
-    def __init__(self, error: MusterError | None, value: Any) -> None:
-        super().__init__("the call has worked" if error is None else str(error))
-        self.error = error
-        self.value = value
-
-    @property
-    def in_doubt(self) -> bool:
-        """Whether the call may have changed what it was to change, and this is not known."""
-        return self.error is not None and self.error.in_doubt
-
-
 class _InterpreterEnds(Closed):
-    """A call begins when the interpreter ends. muster._core raises it without running code of
-    Python's, so its fields are those of the class."""
+    """A call begins when the interpreter ends, in the thread that ends it. muster._core raises it
+    without running code of Python's, so its fields are those of the class."""
 
     __init__ = Exception.__init__  # type: ignore[assignment]
     code = "closed"
@@ -387,10 +368,13 @@ def _from_fields(fields: dict[str, Any]) -> MusterError:
 def _interrupted(raised: BaseException, error: MusterError | None, value: Any) -> BaseException:
     """What is raised where the handler of a signal has raised. For muster._core."""
     if type(raised) is KeyboardInterrupt:
-        told: BaseException = CallInterrupted(error, value)
-        return told.with_traceback(raised.__traceback__)
+        # Of this very class: Python ends by SIGINT only then.
+        told: Any = raised
+        told.error = error
+        told.value = value
+        told.in_doubt = error is not None and error.in_doubt
+    elif error is not None and raised.__context__ is None:
+        raised.__context__ = error
     if error is not None:
         raised.add_note(f"meanwhile a call of Muster was cancelled: {error}")
-        if raised.__context__ is None:
-            raised.__context__ = error
     return raised

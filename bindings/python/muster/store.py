@@ -154,8 +154,8 @@ class Store(BlockingCalls):
     Every call blocks until it is done or its timeout has passed, without the GIL; many threads may
     use one store. The timeout covers the whole call. While the connection is down, calls wait for
     the reconnect; the server applies each call once, even if it is sent again. Ctrl-C ends a call
-    of the main thread with :class:`~muster.CallInterrupted`. :mod:`muster.aio` has the same for
-    asyncio.
+    of the main thread with KeyboardInterrupt, whose ``error``, ``value`` and ``in_doubt`` tell how
+    the call has ended. :mod:`muster.aio` has the same for asyncio.
 
     Errors of every call, beside its own: InvalidArgument, TooLarge, ResourceExhausted, TimedOut,
     Cancelled, Closed, Unavailable, Suspended, OutcomeUnknown, SessionExpired, ServerRestarted,

@@ -1,0 +1,134 @@
+"""Every call of stores, groups and operators while the server does not answer: under Ctrl-C, in
+daemon threads of a process that ends, and in a forked child."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from conftest import MUSTERD, PATIENCE
+
+Start = Callable[..., "subprocess.Popen[str]"]
+
+# A group of its own for each call: one that was interrupted may be in doubt.
+PRELUDE = f"""
+        import os, signal, threading
+        sys.path.insert(0, {str(Path(__file__).parent)!r})
+        from public_calls import Things, calls
+        address, server = sys.argv[1], int(sys.argv[2])
+        owners = (muster.Store, muster.Operator, muster.StatelessProcessGroup)
+        ends = ("cancel", "close", "watch", "reopen")  # which wait for no server here
+        waiting = [
+            call for call in calls()
+            if call.owner in owners and not call.name.endswith((".__init__", ".create"))
+            and not call.name.endswith(ends)
+        ]
+        namespaces = iter(range(1000))
+        all_things = {{
+            call.name: Things(address, f"every{{next(namespaces)}}") for call in waiting
+        }}
+        def make(call):
+            things = all_things[call.name]
+            return things.make(call, things.arguments(call))
+"""
+
+
+@pytest.fixture
+def own_server() -> Iterator[tuple[str, int]]:
+    """Its address and process. It may be stopped by SIGSTOP."""
+    server = subprocess.Popen(
+        [MUSTERD, "--listen", "127.0.0.1:0", "--log-level", "silent", "--session-timeout", "600s"],
+        stdout=subprocess.PIPE, text=True,
+    )
+    try:
+        assert server.stdout is not None
+        yield server.stdout.readline().split()[-1], server.pid
+    finally:
+        server.kill()
+        server.wait(PATIENCE)
+
+
+def test_ctrl_c_ends_every_call(process: Start, own_server: tuple[str, int]) -> None:
+    one = process(PRELUDE + """
+        armed = False
+        def on_interrupt(*_):
+            global armed
+            if armed:
+                armed = False
+                raise KeyboardInterrupt
+        signal.signal(signal.SIGINT, on_interrupt)
+        over = threading.Event()
+        def interrupt():
+            while not over.wait(0.02):
+                os.kill(os.getpid(), signal.SIGINT)
+        threading.Thread(target=interrupt).start()
+        os.kill(server, signal.SIGSTOP)
+        for call in waiting:
+            told = None
+            while told is None:
+                try:
+                    armed = True
+                    make(call)
+                    told = "returned"
+                except KeyboardInterrupt as interrupted:
+                    if hasattr(interrupted, "error"):  # else no call waited
+                        told = type(interrupted).__name__ + " " + interrupted.error.code
+                except muster.MusterError as error:
+                    told = "raised " + str(error)
+                armed = False
+            if told not in ("KeyboardInterrupt cancelled", "KeyboardInterrupt outcome_unknown"):
+                print(call.name, told, flush=True)
+        over.set()
+        print(len(waiting) > 35, flush=True)
+        os.kill(server, signal.SIGCONT)
+    """, own_server[0], str(own_server[1]))
+    out, errors = one.communicate(timeout=120)
+    assert out == "True\n", errors
+
+
+def test_every_call_of_a_daemon_thread_ends_silently(
+    process: Start, own_server: tuple[str, int]
+) -> None:
+    one = process(PRELUDE + """
+        begun = threading.Semaphore(0)
+        def wait(call):
+            begun.release()
+            make(call)
+        os.kill(server, signal.SIGSTOP)
+        for call in waiting:
+            threading.Thread(target=wait, args=(call,), daemon=True).start()
+        for _ in waiting:
+            begun.acquire()
+        threading.Event().wait(0.2)  # most are in their calls; those that are not end as they begin
+        sys.exit(3)
+    """, own_server[0], str(own_server[1]))
+    _, errors = one.communicate(timeout=60)
+    assert (one.returncode, errors) == (3, "")
+
+
+def test_a_forked_child_is_refused_every_call(
+    process: Start, own_server: tuple[str, int]
+) -> None:
+    one = process(PRELUDE + """
+        child = os.fork()
+        if child == 0:
+            for call in waiting:
+                try:
+                    make(call)
+                    told = "returned"
+                except muster.MusterError as error:
+                    told = error.code
+                if told != "forked":
+                    print(call.name, told, flush=True)
+            os._exit(0)
+        status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        for call in waiting:
+            assert all_things[call.name].store.add("after the fork") == 1
+        print(status, flush=True)
+    """, own_server[0], str(own_server[1]))
+    out, errors = one.communicate(timeout=60)
+    assert out == "0\n", errors
