@@ -44,7 +44,7 @@ def class_of(
                and node.name not in without
                and (not node.name.startswith("_") or (constructor and node.name == "__init__"))]
     names = {node.name for node in source.body if isinstance(node, ast.FunctionDef)}
-    stub = ast.ClassDef(name, [], [], [
+    stub = ast.ClassDef(name, [ast.Name("Handle")], [], [
         *ast.parse("_core: Any\n_handle: Any\n@staticmethod\n"
                    "def _then(value: Any, convert: Callable[[Any], Any]) -> Any: ...").body,
         *(stub_of(member, blocking, constructor) for member in members),
@@ -61,7 +61,8 @@ def class_of(
 
 def imports_of(module: str, tree: ast.Module, stub: ast.ClassDef) -> dict[str, str]:
     """The names that the stub uses, and their modules."""
-    where = {"Any": "typing", "Callable": "collections.abc", "Self": "typing"}
+    where = {"Any": "typing", "Callable": "collections.abc", "Self": "typing",
+             "Handle": "muster._handles"}
     for node in tree.body:
         targets: list[ast.expr] = []
         if isinstance(node, ast.ImportFrom) and node.module:

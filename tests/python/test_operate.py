@@ -113,7 +113,7 @@ def test_a_setting_is_changed_until_the_server_ends(own: Own, supervisor: muster
     ("slow-round-log", float("nan"), ValueError),
     ("slow-round-log", float("inf"), ValueError),
     ("log-level", "loud", ValueError),
-    ("log-level", 1, ValueError),
+    ("log-level", 1, TypeError),
 ])
 def test_a_value_that_a_setting_has_not_is_refused(
     supervisor: muster.Store, name: str, value: Any, error: type[Exception]

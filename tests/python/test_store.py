@@ -122,7 +122,7 @@ def test_pointers_that_a_format_does_not_tell_are_refused(store: muster.Store) -
     for value in (Packed(), Either(), Within(), (Either * 2)(), memoryview(Either())):
         with pytest.raises(TypeError, match="objects or pointers"):
             store.set("k", value)  # type: ignore[arg-type]
-    store.set("k", Numbers(5))  # type: ignore[arg-type]
+    store.set("k", Numbers(5))
     assert store.get("k") == bytes(Numbers(5))
 
 
@@ -286,7 +286,7 @@ def test_what_the_server_knows_can_be_looked_at(address: str, namespace: str) ->
         store.set("k", b"v")
         group = muster.StatelessProcessGroup(store, "g", 0, 1)
         assert "sessions_count" in store.inspect("status")
-        with pytest.raises(ValueError, match="'why'.*history"):
+        with pytest.raises(ValueError, match="history; not 'why'"):
             store.inspect("why")  # type: ignore[arg-type]
         assert [session["pid"] for session in store.inspect("sessions")] == [store.process.pid]
         assert [each["group"] for each in store.inspect("groups")] == ["g"]

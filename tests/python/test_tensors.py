@@ -142,7 +142,7 @@ def test_what_a_rank_refuses_is_told_by_the_tensors_name(in_job: Job) -> None:
         assert raised.value.happened == "no"
         with pytest.raises(muster.InvalidArgument, match="receive: it is read-only"):
             reduce_scatter_tensor(job, np.zeros(2), read_only)
-        with pytest.raises(TypeError, match="tensor: a tensor has __dlpack__"):
+        with pytest.raises(TypeError, match="tensor: a tensor with __dlpack__"):
             all_reduce_tensor(job, [1.0])
         with pytest.raises(muster.InvalidArgument, match="tensors.'w'.: its library"):
             refuses = types.SimpleNamespace(
@@ -194,7 +194,7 @@ def test_what_one_rank_refuses_is_an_error_of_all_at_once(in_job: Job) -> None:
         (TypeError, lambda job: all_gather_tensor(job, none),
          lambda job: all_gather_tensor(job, np.zeros(2))),
         (muster.InvalidArgument, stated({1: np.zeros(2)}), good), (TypeError, stated([1]), good),
-        (TypeError, stated({"\ud800": np.zeros(2)}), good), (TypeError, stated({}, None), good),
+        (ValueError, stated({"\ud800": np.zeros(2)}), good), (TypeError, stated({}, None), good),
         (TypeError, stated({"a": None}), good),
     ]
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -88,39 +89,70 @@ Call begin(const std::shared_ptr<Completions>& completions, std::uint64_t token,
   return begin_call(std::move(handler));
 }
 
+/// The names of arguments, as users of the package muster know them.
+template <class... Given>
+using Names = std::array<const char*, sizeof...(Given)>;
+
+/// Makes the arguments of a call from what Python gives, and calls `function` with them and, last,
+/// with the timeout.
+template <class... Given, class Function>
+decltype(auto) with_arguments(const Names<Given...>& names, const Function& function,
+                              py::handle timeout, typename AnyObject<Given>::type... given) {
+  return call_with<Given...>(
+      [&](auto&&... arguments) -> decltype(auto) {
+        const Duration duration = duration_of(timeout, "timeout", default_timeout);
+        return function(taken(arguments)..., duration);
+      },
+      names, std::index_sequence_for<Given...>(), given...);
+}
+
 /// Binds a call in its blocking form. Its last argument is the timeout.
 ///
-/// Given  the other arguments, as Python gives them (arguments.h)
+/// Given  the other arguments (arguments.h)
 template <class... Given, class Handle, class Blocking>
-void bind_blocking(py::class_<Handle>& type, const char* name, Blocking blocking) {
-  type.def(name, [blocking](const Handle& self, Given... given, Timeout timeout) {
+void bind_blocking(py::class_<Handle>& type, const char* name, Blocking blocking,
+                   const Names<Given...>& names) {
+  type.def(name, [blocking, names](const Handle& self, typename AnyObject<Given>::type... given,
+                                   py::handle timeout) {
     auto& object = self.object();
-    return block([&] { return std::invoke(blocking, object, taken(given)..., taken(timeout)); });
+    return with_arguments<Given...>(
+        names,
+        [&](const auto&... arguments) {
+          return block([&] { return std::invoke(blocking, object, arguments...); });
+        },
+        timeout, given...);
   });
 }
 
 /// The same of a call in its callback form, whose result is a T, as `name` + "_async". It also
 /// takes where its end is told, and as which token.
 template <class T, class... Given, class Handle, class Async>
-void bind_async(py::class_<Handle>& type, const char* name, Async async) {
+void bind_async(py::class_<Handle>& type, const char* name, Async async,
+                const Names<Given...>& names) {
   type.def((std::string(name) + "_async").c_str(),
-           [async](const Handle& self, Given... given, Timeout timeout,
-                   const std::shared_ptr<Completions>& completions, std::uint64_t token) {
+           [async, names](const Handle& self, typename AnyObject<Given>::type... given,
+                          py::handle timeout, const std::shared_ptr<Completions>& completions,
+                          std::uint64_t token) {
              auto& object = self.object();
-             return begin<T>(completions, token, [&](Handler<T> handler) {
-               return std::invoke(async, object, taken(given)..., taken(timeout),
-                                  std::move(handler));
-             });
+             return with_arguments<Given...>(
+                 names,
+                 [&](const auto&... arguments) {
+                   return begin<T>(completions, token, [&](Handler<T> handler) {
+                     return std::invoke(async, object, arguments..., std::move(handler));
+                   });
+                 },
+                 timeout, given...);
            });
 }
 
 /// A call in both of its forms.
 template <class... Given, class Handle, class Blocking, class Async>
-void bind_call(py::class_<Handle>& type, const char* name, Blocking blocking, Async async) {
+void bind_call(py::class_<Handle>& type, const char* name, Blocking blocking, Async async,
+               const Names<Given...>& names) {
   using Outcome = decltype(std::invoke(blocking, std::declval<const Handle&>().object(),
                                        taken(std::declval<Given&>())..., Duration()));
-  bind_blocking<Given...>(type, name, blocking);
-  bind_async<typename Outcome::value_type, Given...>(type, name, async);
+  bind_blocking<Given...>(type, name, blocking, names);
+  bind_async<typename Outcome::value_type, Given...>(type, name, async, names);
 }
 
 }  // namespace muster::python

@@ -40,8 +40,10 @@ py::object run(const CommunicatorHandle& self, const Operation& operation) {
   return call(communicator, [&] { return operation.run(communicator); });
 }
 
-py::object run_grouped(const CommunicatorHandle& self,
-                       const std::vector<const Operation*>& operations, Timeout timeout) {
+py::object run_grouped(const CommunicatorHandle& self, const py::list& recorded, Timeout timeout) {
+  std::vector<const Operation*> operations;
+  for (const py::handle each : recorded)
+    operations.push_back(&argument_of<Operation>(each, "operations"));
   Communicator& communicator = self.object();
   const auto all = [&]() -> Result<void> {
     for (const Operation* const operation : operations) {
@@ -73,9 +75,11 @@ py::object close(const CommunicatorHandle& self, Timeout timeout) {
   return call(communicator, [&] { return communicator.close(timeout.duration); });
 }
 
-void abort_all(const std::vector<CommunicatorHandle>& given) {
+void abort_all(py::handle given) {
   std::vector<Communicator*> all;
-  for (const CommunicatorHandle& each : given) all.push_back(&each.object());
+  for (const py::handle each :
+       iterator_of(given, "communicators", "several communicators, such as a list"))
+    all.push_back(&argument_of<CommunicatorHandle>(each, "communicators").object());
   const WithoutGil released;
   Communicator::abort_all(all);
 }
@@ -103,19 +107,20 @@ void abort_calls_in_progress() {
 }
 
 void set_communicator_options(CommunicatorOptions& options, const py::dict& given) {
-  options.timeout = duration_of(given["timeout"], options.timeout);
+  options.timeout = duration_option_of(given, "timeout", options.timeout);
   options.on_loss = on_loss_of(option_of<std::string>(given, "on_loss"));
-  options.abort_timeout = duration_of(given["abort_timeout"], options.abort_timeout);
+  options.abort_timeout = duration_option_of(given, "abort_timeout", options.abort_timeout);
   options.on_end = error_callback(given["events"], "ended");
 }
 
 void bind_communicators(py::module_& module) {
-  py::class_<Operation>(module, "Operation").def(py::init(&Operation::of));
+  py::class_<Operation>(module, "Operation")
+      .def(py::init(named(&Operation::of, "communicator", "name", "tensor", "out", "options")));
   py::class_<CommunicatorHandle>(module, "Communicator")
-      .def("run", &run)
-      .def("run_grouped", &run_grouped)
-      .def("attach", &attach)
-      .def("close", &close)
+      .def("run", named_method(&run, "operation"))
+      .def("run_grouped", named_method(&run_grouped, "operations", "timeout"))
+      .def("attach", named_method(&attach, "group", "timeout"))
+      .def("close", named_method(&close, "timeout"))
       .def("abort",
            [](const CommunicatorHandle& self) {
              Communicator& communicator = self.object();

@@ -43,6 +43,8 @@ std::vector<CommunicatorMaker> makers_of(const py::object& nccl, const py::objec
   return {nccl_maker_of(nccl), gloo_maker(options)};
 }
 
-void bind_gloo(py::module_& module) { module.def("gloo_create", &create_gloo); }
+void bind_gloo(py::module_& module) {
+  module.def("gloo_create", named(&create_gloo, "group", "options"));
+}
 
 }  // namespace muster::python

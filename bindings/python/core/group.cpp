@@ -20,11 +20,11 @@ namespace {
 using Group = StatelessProcessGroup;
 
 void set_group_options(GroupOptions& options, const py::dict& given) {
-  options.data_expiration = duration_of(given["data_expiration"], options.data_expiration);
-  options.timeout = duration_of(given["timeout"], options.timeout);
+  options.data_expiration = duration_option_of(given, "data_expiration", options.data_expiration);
+  options.timeout = duration_option_of(given, "timeout", options.timeout);
   options.standby = option_of<bool>(given, "standby");
-  options.info = std::string(std::string_view(Bytes::of(given["info"])));
-  options.other_tenants = option_of<std::vector<std::string>>(given, "other_tenants");
+  options.info = std::string(std::string_view(Bytes::of(given["info"], "info")));
+  options.other_tenants = strings_of(given["other_tenants"], "other_tenants");
   options.on_loss = error_callback(given["events"], "rank_lost");
   options.on_leave = error_callback(given["events"], "rank_left");
 }
@@ -77,32 +77,35 @@ Call scatter_async(Group& group, const std::vector<std::string_view>& objects, s
 }
 
 void bind_streams(py::class_<GroupHandle>& type) {
-  bind_call<RankChoice, Whole<std::uint32_t>, Bytes, TagChoice>(type, "send", &Group::send_bytes,
-                                                                &Group::send_bytes_async);
-  bind_call<RankChoice, Whole<std::uint32_t>, TagChoice>(type, "recv", &Group::recv_delivery,
-                                                         &Group::recv_delivery_async);
-  bind_call<OptionalTime>(type, "expire_data", &Group::expire_data, &Group::expire_data_async);
+  bind_call<RankChoice, Whole<std::uint32_t>, Bytes, TagChoice>(
+      type, "send", &Group::send_bytes, &Group::send_bytes_async, {"dst", "codec", "obj", "tag"});
+  bind_call<RankChoice, Whole<std::uint32_t>, TagChoice>(
+      type, "recv", &Group::recv_delivery, &Group::recv_delivery_async, {"src", "codec", "tag"});
+  bind_call<OptionalTime>(type, "expire_data", &Group::expire_data, &Group::expire_data_async,
+                          {"older_than"});
 }
 
 void bind_collectives(py::class_<GroupHandle>& type) {
-  bind_call<>(type, "barrier", &Group::barrier, &Group::barrier_async);
+  bind_call<>(type, "barrier", &Group::barrier, &Group::barrier_async, {});
   bind_call<Bytes, Whole<std::uint32_t>, RankChoice>(type, "broadcast", &Group::broadcast_bytes,
-                                                     &Group::broadcast_bytes_async);
+                                                     &Group::broadcast_bytes_async,
+                                                     {"obj", "codec", "src"});
   bind_call<Bytes, Whole<std::uint32_t>>(type, "all_gather", &Group::all_gather_bytes,
-                                         &Group::all_gather_bytes_async);
-  bind_call<Bytes, Whole<std::uint32_t>, RankChoice>(type, "gather", &Group::gather_bytes,
-                                                     &Group::gather_bytes_async);
-  bind_call<ManyBytes, Whole<std::uint32_t>, RankChoice>(type, "scatter", &scatter, &scatter_async);
+                                         &Group::all_gather_bytes_async, {"obj", "codec"});
+  bind_call<Bytes, Whole<std::uint32_t>, RankChoice>(
+      type, "gather", &Group::gather_bytes, &Group::gather_bytes_async, {"obj", "codec", "dst"});
+  bind_call<ManyBytes, Whole<std::uint32_t>, RankChoice>(type, "scatter", &scatter, &scatter_async,
+                                                         {"objs", "codec", "src"});
 }
 
 void bind_life(py::class_<GroupHandle>& type) {
-  bind_call<Bytes>(type, "interrupt", &Group::interrupt, &Group::interrupt_async);
-  bind_call<>(type, "members", &Group::members, &Group::members_async);
-  bind_call<RegroupChoice>(type, "regroup", &Group::regroup, &Group::regroup_async);
-  bind_call<>(type, "leave", &Group::leave, &Group::leave_async);
-  bind_call<>(type, "recover", &Group::recover, &Group::recover_async);
+  bind_call<Text>(type, "interrupt", &Group::interrupt, &Group::interrupt_async, {"reason"});
+  bind_call<>(type, "members", &Group::members, &Group::members_async, {});
+  bind_call<RegroupChoice>(type, "regroup", &Group::regroup, &Group::regroup_async, {"options"});
+  bind_call<>(type, "leave", &Group::leave, &Group::leave_async, {});
+  bind_call<>(type, "recover", &Group::recover, &Group::recover_async, {});
   type.def("close", [](GroupHandle& self, py::handle linger) {
-    const Duration patience = duration_of(linger, std::chrono::seconds(10));
+    const Duration patience = duration_of(linger, "linger", std::chrono::seconds(10));
     if (self.closed) return value_of(std::uint64_t{0});
     Group& group = self.object();
     self.closed = self.identity();
@@ -169,9 +172,11 @@ void bind_group(py::module_& module) {
   bind_streams(type);
   bind_collectives(type);
   bind_life(type);
-  module.def("join", &join);
-  module.def("join_async", &join_async);
-  module.def("host", &host);
+  module.def("join", named(&join, "store", "name", "rank", "world_size", "options"));
+  module.def("join_async", named(&join_async, "store", "name", "rank", "world_size", "options",
+                                 "completions", "token"));
+  module.def("host",
+             named(&host, "host", "port", "rank", "world_size", "options", "store_options"));
 }
 
 }  // namespace muster::python

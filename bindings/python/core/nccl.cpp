@@ -55,7 +55,8 @@ py::object create_nccl(const GroupHandle& group, Whole<int> device, const py::di
 }
 
 nccl::UniqueId id_of(py::handle given) {
-  const Bytes bytes = Bytes::of(given);
+  if (PyUnicode_Check(given.ptr()) != 0) refuse_type(given, "id", "128 bytes");
+  const Bytes bytes = Bytes::of(given, "id");
   const std::string_view view = bytes;
   nccl::UniqueId id{};
   if (view.size() != id.size()) {
@@ -69,7 +70,7 @@ py::object object_of_id(const nccl::UniqueId& id) { return bytes_of({id.data(), 
 
 py::object unique_id(const GroupHandle& group, py::handle timeout, py::handle id,
                      const std::string& library) {
-  const Duration duration = duration_of(timeout, Duration(0));
+  const Duration duration = duration_of(timeout, "timeout", Duration(0));
   nccl::IdOptions options;
   options.library = library;
   if (!id.is_none()) options.id = id_of(id);
@@ -89,6 +90,10 @@ T must_be(Result<T> result) {
   return *std::move(result);
 }
 
+Communicator& communicator_of(py::handle given) {
+  return argument_of<CommunicatorHandle>(given, "communicator").object();
+}
+
 struct CommunicatorsHandle {
   std::shared_ptr<nccl::Communicators> all;
 };
@@ -104,9 +109,9 @@ py::object create_kept(const CommunicatorsHandle& self, const GroupHandle& group
 py::list create_all(const CommunicatorsHandle& self, const py::list& given) {
   std::vector<nccl::Request> requests;
   for (const py::handle each : given) {
-    const auto fields = py::cast<py::tuple>(each);
+    const auto fields = argument_of<py::tuple>(each, "requests");
     nccl::Request request;
-    request.group = &py::cast<GroupHandle&>(fields[0]).object();
+    request.group = &argument_of<GroupHandle>(fields[0], "group").object();
     request.device = argument_of<int>(fields[1], "device");
     request.options = nccl_options_of(py::cast<py::dict>(fields[2]));
     requests.push_back(std::move(request));
@@ -131,16 +136,17 @@ void bind_kept(py::module_& module) {
   using Self = CommunicatorsHandle;
   py::class_<Self>(module, "NcclCommunicators")
       .def(py::init([] { return Self{shared(nccl::Communicators())}; }))
-      .def("create", &create_kept)
-      .def("create_all", &create_all)
+      .def("create", named_method(&create_kept, "group", "device", "options"))
+      .def("create_all", named_method(&create_all, "requests"))
       .def("all", &all_of)
       .def("find",
-           [](const Self& self, const GroupHandle& group) {
-             return handle_of_shared(self.all->find(group.object()));
+           [](const Self& self, py::handle group) {
+             return handle_of_shared(
+                 self.all->find(argument_of<GroupHandle>(group, "group").object()));
            })
       .def("drop",
-           [](const Self& self, const GroupHandle& group) {
-             StatelessProcessGroup& of = group.object();
+           [](const Self& self, py::handle group) {
+             StatelessProcessGroup& of = argument_of<GroupHandle>(group, "group").object();
              const WithoutGil released;
              self.all->drop(of);
            })
@@ -163,18 +169,17 @@ CommunicatorMaker nccl_maker_of(const py::object& given) {
 }
 
 void bind_nccl(py::module_& module) {
-  module.def("nccl_create", &create_nccl);
-  module.def("nccl_unique_id", &unique_id);
-  module.def("nccl_give_up", &give_up);
-  module.def("nccl_device", [](const CommunicatorHandle& communicator) {
-    return must_be(nccl::device(communicator.object()));
-  });
-  module.def("nccl_native_handle", [](const CommunicatorHandle& communicator) {
-    const nccl::Handle handle = must_be(nccl::native_handle(communicator.object()));
+  module.def("nccl_create", named(&create_nccl, "group", "device", "options"));
+  module.def("nccl_unique_id", named(&unique_id, "group", "timeout", "id", "library"));
+  module.def("nccl_give_up", named(&give_up, "id"));
+  module.def("nccl_device",
+             [](py::handle given) { return must_be(nccl::device(communicator_of(given))); });
+  module.def("nccl_native_handle", [](py::handle given) {
+    const nccl::Handle handle = must_be(nccl::native_handle(communicator_of(given)));
     return reinterpret_cast<std::uintptr_t>(handle);
   });
-  module.def("nccl_release_issuer", [](const CommunicatorHandle& communicator) {
-    if (auto released = nccl::release_issuer(communicator.object()); !released)
+  module.def("nccl_release_issuer", [](py::handle given) {
+    if (auto released = nccl::release_issuer(communicator_of(given)); !released)
       raise(released.error());
   });
   module.def("nccl_failed_attempts", &nccl::failed_attempts);

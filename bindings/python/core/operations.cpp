@@ -36,12 +36,17 @@ std::optional<DataType> data_type_of(Dtype dtype) {
   return std::nullopt;
 }
 
+/// Whether the parts of the ranks may differ in size.
+bool is_uneven(std::string_view name) {
+  return is_one_of(name, {"all_gather_v", "reduce_scatter_v", "gather_v", "scatter_v"});
+}
+
 bool reduces(std::string_view name) {
   return is_one_of(name, {"all_reduce", "reduce", "reduce_scatter", "reduce_scatter_v"});
 }
 
 Reduction reduction_of(const py::dict& given) {
-  if (!given["factor"].is_none()) return scaled_sum(py::cast<double>(given["factor"]));
+  if (!given["factor"].is_none()) return scaled_sum(option_of<double>(given, "factor"));
   return reduce_op_of(option_of<std::string>(given, "op"));
 }
 
@@ -76,11 +81,12 @@ Operation Operation::of(const CommunicatorHandle& handle, const std::string& nam
   Operation made;
   made.name_ = name;
   made.reduction_ = reduction_of(options);
-  made.root_ = option_of<int>(options, "root");
+  const bool is_to_a_peer = is_one_of(name, {"send", "recv"});
+  made.root_ = argument_of<int>(options["root"], is_to_a_peer ? "peer" : "root");
   made.stream_ = stream_of(options["stream"]);
-  made.timeout_ = duration_of(options["timeout"], default_timeout);
-  if (!options["counts"].is_none())
-    made.counts_ = integers_of<std::size_t>(options["counts"], "counts");
+  made.timeout_ = duration_option_of(options, "timeout", default_timeout);
+  made.is_uneven_ = is_uneven(name);
+  if (made.is_uneven_) made.counts_ = integers_of<std::size_t>(options["counts"], "counts");
   made.take_tensors(communicator, send, receive);
   made.check_dtypes();
   made.check_sizes(communicator);
@@ -141,7 +147,7 @@ std::size_t Operation::elements_of(const std::optional<Tensor>& tensor, std::str
 void Operation::check_sizes(const Communicator& communicator) {
   const auto ranks = static_cast<std::size_t>(communicator.world_size());
   const bool is_root = root_ == communicator.rank();
-  if (!counts_.empty()) {
+  if (is_uneven_) {
     const auto own = static_cast<std::size_t>(communicator.rank());
     if (counts_.size() != ranks)
       refuse("counts", "one for each of " + std::to_string(ranks) + " ranks");
@@ -174,7 +180,7 @@ void Operation::check_sizes(const Communicator& communicator) {
 }
 
 Result<void> Operation::run(Communicator& on) const {
-  if (!counts_.empty()) return run_uneven(on);
+  if (is_uneven_) return run_uneven(on);
   if (name_ == "all_reduce")
     return on.all_reduce(send(), receive(), count_, type_, reduction_, stream_, timeout_);
   if (name_ == "broadcast")

@@ -43,6 +43,7 @@ class Operation {
   std::optional<Tensor> send_;
   std::optional<Tensor> receive_;
   std::size_t count_ = 0;
+  bool is_uneven_ = false;  ///< by counts_
   std::vector<std::size_t> counts_;
   DataType type_ = DataType::uint8;
   std::size_t elements_each_ = 1;  ///< so many of `type_` make one of the tensors'

@@ -40,7 +40,7 @@ TurnOptions turn_options_of(const py::tuple& given);
 struct Told {
   std::string text;
 
-  static Told of(py::handle text);
+  static Told of(py::handle text, std::string_view argument = "text");
 };
 
 /// Progress, lent to Python while a work runs.

@@ -1,10 +1,8 @@
-#include <map>
 #include <optional>
 #include <string>
 #include <utility>
 
 #include <pybind11/pybind11.h>
-#include <pybind11/stl.h>
 
 #include "arguments.h"
 #include "bind.h"
@@ -34,7 +32,9 @@ std::optional<int> optional_number(const py::dict& given, const char* name) {
 
 std::optional<FormedGroup> formed_of(const py::object& given) {
   if (given.is_none()) return std::nullopt;
-  const auto fields = py::cast<py::dict>(given);
+  const py::dict fields = dict_of(given, "formed");
+  for (const char* const name : {"rank", "world_size"})
+    if (!fields.contains(name)) refuse("formed", std::string("it has no ") + name);
   FormedGroup formed;
   formed.rank = option_of<int>(fields, "rank");
   formed.world_size = option_of<int>(fields, "world_size");
@@ -51,10 +51,12 @@ Validation validation_of(const std::string& name) {
   refuse_choice("how", "complete or contradictions", name);
 }
 
-Environment environment_of(const py::object& variables) {
-  if (variables.is_none()) return Environment::of_process();
-  return Environment(
-      Environment::Variables(py::cast<std::map<std::string, std::string, std::less<>>>(variables)));
+Environment environment_of(py::handle given, const std::string& argument) {
+  if (given.is_none()) return Environment::of_process();
+  Environment::Variables variables;
+  for (const auto& [name, value] : dict_of(given, argument))
+    variables[string_of(name, argument)] = string_of(value, argument);
+  return Environment(std::move(variables));
 }
 
 }  // namespace
@@ -80,35 +82,38 @@ py::object found_number(const FoundNumber& found) {
 
 void bind_environment(py::module_& module) {
   py::class_<Environment>(module, "Environment")
-      .def(py::init(&environment_of))
+      .def(py::init(named(&environment_of, "variables", "argument")))
       .def("find",
-           [](const Environment& self, const std::string& number) -> py::object {
-             const auto found = must(self.find(job_number_of(number)));
+           [](const Environment& self, py::handle number) -> py::object {
+             const auto found = must(self.find(job_number_of(string_of(number, "number"))));
              if (!found) return py::none();
              return found_number(*found);
            })
       .def("number",
-           [](const Environment& self, const std::string& number, const std::string& rule,
+           [](const Environment& self, py::handle number, py::handle rule,
               const py::object& formed) {
+             const JobNumber wanted = job_number_of(string_of(number, "number"));
+             const EnvironmentRule by = environment_rule_of(string_of(rule, "rule"));
              const auto group = formed_of(formed);
-             return found_number(must(self.number(job_number_of(number), environment_rule_of(rule),
-                                                  group ? &*group : nullptr)));
+             return found_number(must(self.number(wanted, by, group ? &*group : nullptr)));
            })
       .def("is_single_process",
            [](const Environment& self) { return must(self.is_single_process()); })
       .def("validate",
-           [](const Environment& self, const std::string& how) {
-             if (auto valid = self.validate(validation_of(how)); !valid) raise(valid.error());
+           [](const Environment& self, py::handle how) {
+             const Validation wanted = validation_of(string_of(how, "how"));
+             if (auto valid = self.validate(wanted); !valid) raise(valid.error());
            })
       .def("host_name", [](const Environment& self) { return text_of(self.host_name()); })
       .def("variable",
-           [](const Environment& self, const std::string& name) -> py::object {
-             const auto value = self.variable(name);
+           [](const Environment& self, py::handle name) -> py::object {
+             const auto value = self.variable(string_of(name, "name"));
              if (!value) return py::none();
              return text_of(*value);
            })
-      .def("__eq__",
-           [](const Environment& self, const Environment& other) { return self == other; });
+      .def("__eq__", [](const Environment& self, py::handle other) {
+        return py::isinstance<Environment>(other) && self == py::cast<Environment&>(other);
+      });
 }
 
 }  // namespace muster::python

@@ -33,7 +33,7 @@ py::object object_of_owner(const std::optional<FileLockOwner>& owner) {
 py::object acquire(const std::string& path, py::handle timeout, const std::string& label,
                    const py::object& logger) {
   FileLockOptions options;
-  options.timeout = duration_of(timeout, options.timeout);
+  options.timeout = duration_of(timeout, "timeout", options.timeout);
   options.label = label;
   options.logger = logger_of(logger);
   return block([&] { return FileLock::acquire(path, options); },
@@ -81,9 +81,12 @@ void bind_sampler(py::module_& module) {
     return py::buffer_info(self.all().data(), static_cast<py::ssize_t>(self.all().size()), true);
   });
   py::class_<DistributedSampler>(module, "DistributedSampler")
-      .def(py::init(&make_sampler))
+      .def(py::init(
+          named(&make_sampler, "dataset", "replica_count", "rank", "shuffle", "seed", "uneven")))
       .def("set_epoch",
-           [](DistributedSampler& self, Whole<std::uint64_t> epoch) { self.set_epoch(epoch); })
+           [](DistributedSampler& self, py::handle epoch) {
+             self.set_epoch(argument_of<std::uint64_t>(epoch, "epoch"));
+           })
       .def("epoch", &DistributedSampler::epoch)
       .def("indices", &indices_of)
       .def("size", &DistributedSampler::size)
@@ -101,8 +104,9 @@ void bind_files(py::module_& module) {
       .def("path", [](const LockHandle& self) { return text_of(self.lock->path()); })
       .def("taken_over_from",
            [](const LockHandle& self) { return object_of_owner(self.lock->taken_over_from()); });
-  module.def("acquire_file_lock", &acquire);
-  module.def("owner_of_file_lock", [](const std::string& path) {
+  module.def("acquire_file_lock", named(&acquire, "path", "timeout", "label", "logger"));
+  module.def("owner_of_file_lock", [](py::handle given) {
+    const std::string path = string_of(given, "path");
     return block([&] { return FileLock::owner_of(path); }, object_of_owner);
   });
   bind_sampler(module);

@@ -36,8 +36,8 @@ RuntimeHandle make_runtime(const Environment& environment) {
 
 RuntimeOptions runtime_options_of(const py::dict& given) {
   RuntimeOptions options;
-  options.group = hosted_group_options_of(py::cast<py::dict>(given["group"]),
-                                          py::cast<py::dict>(given["of_store"]));
+  options.group = hosted_group_options_of(option_of<py::dict>(given, "group"),
+                                          option_of<py::dict>(given, "of_store"));
   options.store = option_of<std::string>(given, "store");
   options.host = option_of<std::string>(given, "host");
   options.host_at_master_address = option_of<bool>(given, "host_at_master_address");
@@ -115,6 +115,7 @@ py::object group_or_none(const RanksHandle& self) {
 }
 
 py::object communicator_or_none(const RanksHandle& self, const std::string& device) {
+  if (device != "cpu" && device != "cuda") refuse_choice("device", "cpu or cuda", device);
   Communicator* const communicator = self.ranks->communicator(device);
   if (communicator == nullptr) return py::none();
   return py::cast(CommunicatorHandle{self.ranks.part(*communicator)});
@@ -133,9 +134,12 @@ void bind_ranks(py::module_& module) {
       .def("group", &group_or_none)
       .def("world_ranks", [](const RanksHandle& self) { return self.ranks->world_ranks(); })
       .def("places", [](const RanksHandle& self) { return places_of(self.ranks->places()); })
-      .def("rank_of", [](const RanksHandle& self, int rank) { return self.ranks->rank_of(rank); })
-      .def("communicator", &communicator_or_none);
-  module.def("ranks_of_group", &ranks_of_group);
+      .def("rank_of",
+           [](const RanksHandle& self, py::handle rank) {
+             return self.ranks->rank_of(argument_of<int>(rank, "world_rank"));
+           })
+      .def("communicator", named_method(&communicator_or_none, "device"));
+  module.def("ranks_of_group", named(&ranks_of_group, "group", "environment", "timeout"));
   module.def("group_of", [](const RanksHandle& ranks) {
     return GroupHandle{ranks.ranks.part(group_of(py::cast(ranks)))};
   });
@@ -143,15 +147,15 @@ void bind_ranks(py::module_& module) {
 
 void bind_mesh(py::module_& module) {
   py::class_<Mesh>(module, "Mesh")
-      .def(py::init(
-          [](const std::vector<std::pair<std::string, py::object>>& given, py::handle ranks) {
-            std::vector<MeshDimension> dimensions;
-            for (const auto& [name, size] : given)
-              dimensions.push_back({name, argument_of<int>(size, "dimensions")});
-            auto mesh = Mesh::create(std::move(dimensions), integers_of<int>(ranks, "ranks"));
-            if (!mesh) raise(mesh.error());
-            return *std::move(mesh);
-          }))
+      .def(py::init([](py::handle given, py::handle ranks) {
+        std::vector<MeshDimension> dimensions;
+        for (const auto& [name, size] : dict_of(given, "dimensions"))
+          dimensions.push_back(
+              {string_of(name, "dimensions"), argument_of<int>(size, "dimensions")});
+        auto mesh = Mesh::create(std::move(dimensions), integers_of<int>(ranks, "ranks"));
+        if (!mesh) raise(mesh.error());
+        return *std::move(mesh);
+      }))
       .def("dimensions",
            [](const Mesh& self) {
              py::list list;
@@ -160,9 +164,13 @@ void bind_mesh(py::module_& module) {
              return list;
            })
       .def("ranks", [](const Mesh& self) { return self.ranks(); })
-      .def("coordinates", [](const Mesh& self, int rank) { return self.coordinates(rank); })
-      .def("ranks_along", [](const Mesh& self, const std::string& dimension, int rank) {
-        auto ranks = self.ranks_along(dimension, rank);
+      .def("coordinates",
+           [](const Mesh& self, py::handle rank) {
+             return self.coordinates(argument_of<int>(rank, "rank"));
+           })
+      .def("ranks_along", [](const Mesh& self, py::handle dimension, py::handle rank) {
+        auto ranks =
+            self.ranks_along(string_of(dimension, "dimension"), argument_of<int>(rank, "rank"));
         if (!ranks) raise(ranks.error());
         return *std::move(ranks);
       });
@@ -181,11 +189,12 @@ void bind_runtime(py::module_& module) {
   py::class_<Self>(module, "Runtime")
       .def(py::init(&make_runtime))
       .def("init", &init)
-      .def("shutdown", &shut_down)
-      .def("abort", &abort)
-      .def("subgroup", &subgroup)
-      .def("subgroup_along", &subgroup_along)
-      .def("number", &number)
+      .def("shutdown", named_method(&shut_down, "timeout"))
+      .def("abort", named_method(&abort, "code", "reason"))
+      .def("subgroup", named_method(&subgroup, "ranks", "name", "communicators", "timeout"))
+      .def("subgroup_along",
+           named_method(&subgroup_along, "ranks", "dimension", "name", "communicators", "timeout"))
+      .def("number", named_method(&number, "number", "rule"))
       .def("is_initialized", [](const Self& self) { return self.runtime->is_initialized(); })
       .def("environment", [](const Self& self) { return self.runtime->environment(); })
       .def("rank", [](const Self& self) { return self.runtime->rank(); })

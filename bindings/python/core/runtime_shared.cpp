@@ -33,8 +33,8 @@ struct GivenState {
 
 GivenState state_of(const py::tuple& given) {
   GivenState state;
-  state.config = Bytes::of(given[0]);
-  for (const auto& [key, value] : py::dict(given[1])) {
+  state.config = Bytes::of(given[0], "config");
+  for (const auto& [key, value] : dict_of(given[1], "tensors")) {
     const std::string name = tensor_name_of(key);
     state.kept.push_back(
         tensor_of_argument(value, "tensors['" + name + "']", Use::read, Layout::any, nullptr));
@@ -55,7 +55,9 @@ struct WorkspaceHandle {
   std::shared_ptr<SharedWorkspace> workspace;
 };
 
-WorkspaceHandle make_workspace(const std::optional<std::string>& folder, Whole<int> rank) {
+WorkspaceHandle make_workspace(py::handle given, Whole<int> rank) {
+  std::optional<std::string> folder;
+  if (!given.is_none()) folder = string_of(given, "folder");
   return {std::make_shared<SharedWorkspace>(folder, rank)};
 }
 
@@ -72,17 +74,17 @@ py::object read(const WorkspaceHandle& self, Whole<int> rank, Whole<std::uint64_
   options.generation_min = generation_min;
   if (!generation_max.is_none())
     options.generation_max = argument_of<std::uint64_t>(generation_max, "generation_max");
-  options.timeout = duration_of(timeout, options.timeout);
+  options.timeout = duration_of(timeout, "timeout", options.timeout);
   return block([&] { return self.workspace->read(rank, options); }, object_of_state);
 }
 
 GatherOptions gather_options_of(const py::dict& given) {
   GatherOptions options;
-  options.ranks = integers_of<int>(given["ranks"], "ranks");
+  options.ranks = integers_of<int>(given["group_ranks"], "group_ranks");
   options.folder = option_of<std::string>(given, "folder");
   options.equal_tensors = option_of<bool>(given, "equal_tensors");
-  options.timeout = duration_of(given["timeout"], options.timeout);
-  options.body_timeout = duration_of(given["body_timeout"], options.body_timeout);
+  options.timeout = duration_option_of(given, "timeout", options.timeout);
+  options.body_timeout = duration_option_of(given, "body_timeout", options.body_timeout);
   return options;
 }
 
@@ -178,7 +180,7 @@ GatheringHandle gather_states(const RanksHandle& ranks, const py::object& given,
   refusal.read([&] {
     options = gather_options_of(options_given);
     if (given.is_none()) return;
-    kept->own = state_of(py::cast<py::tuple>(given));
+    kept->own = state_of(argument_of<py::tuple>(given, "state"));
     state = kept->own.view();
   });
   RankGroup& group = ranks.object();
@@ -192,24 +194,24 @@ GatheringHandle gather_states(const RanksHandle& ranks, const py::object& given,
 
 void bind_shared(py::module_& module) {
   py::class_<WorkspaceHandle>(module, "SharedWorkspace")
-      .def(py::init(&make_workspace))
+      .def(py::init(named(&make_workspace, "folder", "rank")))
       .def("is_initialized",
            [](const WorkspaceHandle& self) { return self.workspace->is_initialized(); })
-      .def("write", &write)
-      .def("read", &read)
+      .def("write", named_method(&write, "generation", "state"))
+      .def("read", named_method(&read, "rank", "generation_min", "generation_max", "timeout"))
       .def("remove",
            [](const WorkspaceHandle& self) {
              return block([&] { return self.workspace->remove(); });
            })
-      .def("path_of", [](const WorkspaceHandle& self, int rank) {
-        return text_of(self.workspace->path_of(rank));
+      .def("path_of", [](const WorkspaceHandle& self, py::handle rank) {
+        return text_of(self.workspace->path_of(argument_of<int>(rank, "rank")));
       });
   py::class_<GatheringHandle>(module, "Gathering")
       .def("tensors", &GatheringHandle::tensors)
       .def("states", &GatheringHandle::states)
       .def("end", &GatheringHandle::end);
-  module.def("gather_tensors", &gather_tensors);
-  module.def("gather_states", &gather_states);
+  module.def("gather_tensors", named(&gather_tensors, "ranks", "tensor", "options"));
+  module.def("gather_states", named(&gather_states, "ranks", "state", "options"));
 }
 
 }  // namespace muster::python

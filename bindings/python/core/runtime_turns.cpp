@@ -137,8 +137,8 @@ std::string text_of_raised(const py::error_already_set& raised) {
   return Told::of(told(raised.value())).text;
 }
 
-Told Told::of(py::handle text) {
-  if (PyUnicode_Check(text.ptr()) == 0) refuse_type(text, "text");
+Told Told::of(py::handle text, std::string_view argument) {
+  if (PyUnicode_Check(text.ptr()) == 0) refuse_type(text, argument, "a str");
   PyObject* const bytes = PyUnicode_AsEncodedString(text.ptr(), "utf-8", "replace");
   if (bytes == nullptr) throw py::error_already_set();
   return {std::string(py::reinterpret_steal<py::bytes>(bytes))};
@@ -165,7 +165,7 @@ std::string PythonWork::run(Progress& progress) {
     const py::object given = call_python(work_, py::make_tuple(handle));
     handle->end();
     if (given.is_none()) return {};
-    return std::string(std::string_view(Bytes::of(given)));
+    return std::string(std::string_view(Bytes::of(given, "what the work gives")));
   } catch (const py::error_already_set& raised) {
     handle->end();
     raised_ = raised;
@@ -182,8 +182,8 @@ void PythonWork::raise_again() {
 
 TurnOptions turn_options_of(const py::tuple& given) {
   TurnOptions options;
-  options.silence_max = duration_of(given[0], options.silence_max);
-  options.limit = duration_of(given[1], options.limit);
+  options.silence_max = duration_of(given[0], "silence_max", options.silence_max);
+  options.limit = duration_of(given[1], "limit", options.limit);
   return options;
 }
 
@@ -304,23 +304,24 @@ py::object signal_file_name(const RanksHandle& self, Timeout timeout) {
 
 void bind_turns(py::module_& module) {
   py::class_<ProgressHandle, std::shared_ptr<ProgressHandle>>(module, "Progress")
-      .def("__call__", &ProgressHandle::tell);
+      .def("__call__", [](ProgressHandle& self, py::handle text) { self.tell(Told::of(text)); });
   py::class_<Scope, ScopePointer>(module, "Scope")
       .def("enter", &Scope::enter)
       .def("leave", &Scope::leave)
-      .def("tell", &Scope::tell);
-  module.def("on_rank_zero", &run_on_rank_zero);
-  module.def("rank_zero", &rank_zero);
-  module.def("n_at_a_time", &one_of_n);
-  module.def("local_rank_zero_first", &local_first);
-  module.def("fs_local_rank_zero_first", &fs_local_first);
-  module.def("node_signal_file_name", &signal_file_name);
+      .def("tell", [](Scope& self, py::handle text) { self.tell(Told::of(text)); });
+  module.def("on_rank_zero", named(&run_on_rank_zero, "ranks", "work", "options"));
+  module.def("rank_zero", named(&rank_zero, "ranks", "options"));
+  module.def("n_at_a_time", named(&one_of_n, "ranks", "count", "options"));
+  module.def("local_rank_zero_first", named(&local_first, "ranks", "options"));
+  module.def("fs_local_rank_zero_first", named(&fs_local_first, "ranks", "options"));
+  module.def("node_signal_file_name", named(&signal_file_name, "ranks", "timeout"));
   py::class_<SignalFolderHandle>(module, "SignalFolder")
       .def("folder", [](const SignalFolderHandle& self) { return text_of(self.folder->folder()); })
       .def("job", [](const SignalFolderHandle& self) { return text_of(self.folder->job()); })
       .def("local_rank_zero_first", &local_first_by_files)
       .def("fs_local_rank_zero_first", &fs_local_first_by_files);
-  module.def("open_signal_folder", &open_folder);
+  module.def("open_signal_folder",
+             named(&open_folder, "folder", "environment", "job", "attempt", "logger"));
 }
 
 }  // namespace muster::python

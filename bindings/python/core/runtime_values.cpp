@@ -30,8 +30,17 @@ std::optional<ReduceOp> reduce_op_named(const std::string& name) {
   return std::nullopt;
 }
 
+/// A number of NumPy's or torch's as one of Python's: what has `item` and no dimension.
+py::object plain(py::handle value) {
+  const py::object shape = py::getattr(value, "shape", py::none());
+  const bool is_scalar = PyTuple_Check(shape.ptr()) != 0 && PyTuple_GET_SIZE(shape.ptr()) == 0;
+  if (is_scalar && py::hasattr(value, "item")) return value.attr("item")();
+  return py::reinterpret_borrow<py::object>(value);
+}
+
 /// Of a bool, an int of 64 bits or a float.
-detail::Number number_of(py::handle value) {
+detail::Number number_of(py::handle given) {
+  const py::object value = plain(given);
   if (PyBool_Check(value.ptr()) != 0) return detail::number_of(value.is(py::handle(Py_True)));
   if (PyLong_Check(value.ptr()) != 0) {
     const long long number = PyLong_AsLongLong(value.ptr());
@@ -39,8 +48,7 @@ detail::Number number_of(py::handle value) {
     return detail::number_of(static_cast<std::int64_t>(number));
   }
   if (PyFloat_Check(value.ptr()) != 0) return detail::number_of(PyFloat_AS_DOUBLE(value.ptr()));
-  throw py::type_error("value: a bool, an int of 64 bits or a float; not " +
-                       std::string(Py_TYPE(value.ptr())->tp_name));
+  refuse_type(given, "value", "a bool, an int of 64 bits or a float");
 }
 
 py::object object_of_number(const detail::Number& number) {
@@ -64,7 +72,7 @@ py::object synchronize(py::handle ranks, py::handle value, py::handle root_given
     root = Rank(static_cast<int>(integer_of(root_given, "root", 0, last)));
   });
   refusal.read([&] {
-    timeout = Timeout::of(timeout_given).duration;
+    timeout = Timeout::of(timeout_given, "timeout").duration;
     number = number_of(value);
   });
   return refusal.settle([&] {
@@ -80,7 +88,7 @@ py::object reduce(py::handle ranks, py::handle value, py::handle op, py::handle 
   auto operation = static_cast<ReduceOp>(0xfe);  // none: the others are to hear of it
   Duration timeout = default_timeout;
   refusal.read([&] {
-    timeout = Timeout::of(timeout_given).duration;
+    timeout = Timeout::of(timeout_given, "timeout").duration;
     const std::string name = argument_of<std::string>(op, "op");
     number = number_of(value);
     operation = reduce_op_named(name).value_or(operation);
@@ -100,12 +108,12 @@ ReduceOp reduce_op_of(const std::string& name) {
 
 TensorRanks tensor_ranks_of(py::handle object) {
   if (py::isinstance<RanksHandle>(object)) return py::cast<RanksHandle&>(object).object();
-  return py::cast<GroupHandle&>(object).object();
+  return argument_of<GroupHandle>(object, "ranks").object();
 }
 
 StatelessProcessGroup& group_of(py::handle object) {
   if (py::isinstance<GroupHandle>(object)) return py::cast<GroupHandle&>(object).object();
-  StatelessProcessGroup* const group = py::cast<RanksHandle&>(object).object().group();
+  StatelessProcessGroup* const group = argument_of<RanksHandle>(object, "ranks").object().group();
   if (group != nullptr) return *group;
   Error error;
   error.code = ErrorCode::not_initialized;

@@ -18,7 +18,7 @@ namespace {
 
 ServerOptions server_options_of(const py::dict& given) {
   ServerOptions options;
-  options.listen = option_of<std::vector<std::string>>(given, "listen");
+  options.listen = strings_of(given["listen"], "listen");
   options.allow_unauthenticated = option_of<bool>(given, "allow_unauthenticated");
   options.credentials_file = option_of<std::string>(given, "credentials_file");
   options.server_name = option_of<std::string>(given, "server_name");
@@ -26,9 +26,9 @@ ServerOptions server_options_of(const py::dict& given) {
   options.certificate_key_file = option_of<std::string>(given, "certificate_key_file");
   options.client_authorities_file = option_of<std::string>(given, "client_authorities_file");
   options.label = option_of<std::string>(given, "label");
-  options.session_timeout = duration_of(given["session_timeout"], options.session_timeout);
-  options.heartbeat = duration_of(given["heartbeat"], options.heartbeat);
-  options.grace = duration_of(given["grace"], options.grace);
+  options.session_timeout = duration_option_of(given, "session_timeout", options.session_timeout);
+  options.heartbeat = duration_option_of(given, "heartbeat", options.heartbeat);
+  options.grace = duration_option_of(given, "grace", options.grace);
   if (!given["memory_bytes_max"].is_none())
     options.memory_bytes_max = option_of<std::uint64_t>(given, "memory_bytes_max");
   if (!given["value_bytes_max"].is_none())
@@ -59,8 +59,9 @@ void bind_server(py::module_& module) {
       .def("addresses", [](const ServerHandle& self) { return self.server->addresses(); })
       .def("port", [](const ServerHandle& self) { return self.server->port(); })
       .def("incarnation", [](const ServerHandle& self) { return self.server->incarnation(); })
-      .def("stop", [](const ServerHandle& self, const std::string& reason, py::handle timeout) {
-        const Duration patience = duration_of(timeout, Duration(0));
+      .def("stop", [](const ServerHandle& self, py::handle reason_given, py::handle timeout) {
+        const std::string reason = string_of(reason_given, "reason");
+        const Duration patience = duration_of(timeout, "timeout", Duration(0));
         const WithoutGil released;
         return self.server->stop(reason, patience);
       });

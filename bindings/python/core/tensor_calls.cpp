@@ -81,10 +81,11 @@ class TensorCall {
     options_.store_bytes_max = option_of<std::uint64_t>(given, "store_bytes_max");
     options_.stream = stream_of(given["stream"]);
     options_.tag = Tag(option_of<std::uint64_t>(given, "tag"));
-    options_.timeout = duration_of(given["timeout"], options_.timeout);
+    options_.timeout = duration_option_of(given, "timeout", options_.timeout);
     options_.bucket_bytes = option_of<std::uint64_t>(given, "bucket_bytes");
     allocate_ = given["allocate"];
     if (allocate_.is_none()) return;
+    if (PyCallable_Check(allocate_.ptr()) == 0) refuse_type(allocate_, "allocate", "a function");
     options_.allocate = [this](Device device, Dtype dtype, const std::vector<std::int64_t>& shape) {
       return allocate(device, dtype, shape);
     };
@@ -134,7 +135,7 @@ ReduceOp operation_of(TensorCall& call, py::handle op) {
 
 Rank root_of(TensorCall& call, py::handle root) {
   Rank rank(0);
-  call.read([&] { rank = RankChoice::of(root).rank; });
+  call.read([&] { rank = RankChoice::of(root, "root").rank; });
   return rank;
 }
 
@@ -219,7 +220,7 @@ py::object state_dict(py::handle ranks, const py::object& given, py::handle root
   std::vector<NamedTensorView> views;
   call.read([&] {
     if (given.is_none()) return;
-    for (const auto& [key, value] : py::dict(given)) {
+    for (const auto& [key, value] : dict_of(given, "tensors")) {
       const std::string name = tensor_name_of(key);
       kept.push_back(call.argument(value, "tensors['" + name + "']", Use::read));
       views.push_back({name, kept.back().view()});
@@ -245,9 +246,9 @@ void bind_tensor_calls(py::module_& module) {
   module.def("broadcast_tensor", &broadcast);
   module.def("all_gather_tensor", &all_gather);
   module.def("reduce_scatter_tensor", &reduce_scatter);
-  module.def("send_tensor", &send);
-  module.def("recv_tensor", &recv);
-  module.def("recv_tensor_into", &recv_into);
+  module.def("send_tensor", named(&send, "ranks", "dst", "tensor", "options"));
+  module.def("recv_tensor", named(&recv, "ranks", "src", "device", "options"));
+  module.def("recv_tensor_into", named(&recv_into, "ranks", "src", "tensor", "options"));
   module.def("broadcast_state_dict", &state_dict);
 }
 

@@ -147,8 +147,7 @@ Tensor tensor_of_object(py::handle object, std::string_view argument, void* stre
   if (py::isinstance<TensorHandle>(object)) return py::cast<TensorHandle&>(object).tensor();
   if (!py::hasattr(object, "__dlpack__")) {
     if (has_buffer(object)) return tensor_of_buffer(object, argument);
-    throw py::type_error(std::string(argument) + ": a tensor has __dlpack__, or a buffer; not so " +
-                         std::string(Py_TYPE(object.ptr())->tp_name));
+    refuse_type(object, argument, "a tensor with __dlpack__ or a buffer");
   }
   try {
     return tensor_of_capsule(capsule_of(object, stream), argument);
@@ -246,13 +245,13 @@ py::buffer_info buffer_of(const TensorView& view) {
 
 std::uintptr_t address_of_stream(py::handle object) {
   if (py::hasattr(object, "cuda_stream"))
-    return py::cast<std::uintptr_t>(object.attr("cuda_stream"));
+    return argument_of<std::uintptr_t>(object.attr("cuda_stream"), "stream");
   if (py::hasattr(object, "__cuda_stream__")) {
     py::object told = object.attr("__cuda_stream__");
     if (PyCallable_Check(told.ptr()) != 0) told = told();
-    return py::cast<std::uintptr_t>(py::cast<py::tuple>(told)[1]);
+    return argument_of<std::uintptr_t>(argument_of<py::tuple>(told, "stream")[1], "stream");
   }
-  throw py::type_error("stream: an int, an object with cuda_stream or __cuda_stream__, or None");
+  refuse_type(object, "stream", "an int, an object with cuda_stream or __cuda_stream__, or None");
 }
 
 }  // namespace
@@ -272,7 +271,7 @@ Tensor tensor_of_argument(py::handle object, std::string_view argument, Use use,
 std::string tensor_name_of(py::handle key) {
   if (PyUnicode_Check(key.ptr()) == 0)
     refuse("tensors", "a name is a str, not " + std::string(Py_TYPE(key.ptr())->tp_name));
-  return argument_of<std::string>(key, "tensors: a name");
+  return string_of(key, "tensors: a name");
 }
 
 void* stream_of(py::handle object) {
@@ -328,6 +327,13 @@ void bind_tensors(py::module_& module) {
                              [](const TensorHandle& self) { return self.view.byte_count(); })
       .def_property_readonly("is_read_only",
                              [](const TensorHandle& self) { return self.view.is_read_only; })
+      .def(
+          "__reduce__",
+          [](const TensorHandle&) -> py::object {
+            throw py::type_error(
+                "a Tensor cannot be pickled or copied: it refers to memory of this process. Pickle "
+                "an array of its elements, such as numpy.array(tensor)");
+          })
       .def("__repr__", [](const TensorHandle& self) {
         return "<muster.runtime.Tensor " + to_string(self.view) + ">";
       });

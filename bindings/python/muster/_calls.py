@@ -6,12 +6,13 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from muster import _core
+from muster._handles import Handle
 
 Value = TypeVar("Value")
 Result = TypeVar("Result")
 
 
-class BlockingCalls:
+class BlockingCalls(Handle):
     """A class whose calls block.
 
     A method with a ``timeout`` makes one call of the extension and returns its value, or passes it

@@ -17,13 +17,20 @@ What arrives is what the codec decodes, on every rank, the sender included:
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterator
-from typing import Any, Protocol, Union
+from typing import TYPE_CHECKING, Any, Protocol, Union
 
 __all__ = ["BytesLike", "Codec", "JSON", "MSGPACK", "PICKLE", "RAW"]
 
-BytesLike = Union[bytes, bytearray, memoryview]
-"""Also every other object with a contiguous buffer, such as an array of NumPy's."""
+# Any object with a contiguous buffer: bytes, bytearray, memoryview, array.array, mmap.mmap, an
+# array of NumPy's.
+if TYPE_CHECKING:
+    from _typeshed import ReadableBuffer as BytesLike
+elif sys.version_info >= (3, 12):
+    from collections.abc import Buffer as BytesLike
+else:
+    BytesLike = Union[bytes, bytearray, memoryview]  # of other types Python 3.11 cannot say it
 
 
 class Codec(Protocol):
@@ -40,14 +47,28 @@ class Codec(Protocol):
     def decode(self, data: bytes, /) -> Any: ...
 
 
-class _Raw:
+class _BuiltIn:
+    """A codec of this module, pickled by its name."""
+
+    _name = ""
+
+    def __repr__(self) -> str:
+        return f"muster.{self._name}"
+
+    def __reduce__(self) -> str:
+        return self._name
+
+
+class _Raw(_BuiltIn):
     """Bytes as they are: any object with a buffer, or a str as UTF-8; gives bytes. Shape and types
-    of an array do not travel. A buffer of objects or other addresses is refused.
+    of an array do not travel. A buffer of objects or other addresses is refused, and so is one
+    number of NumPy's.
 
     Shared with C++: ``muster::RawCodec`` of a std::string.
     """
 
     id = 1
+    _name = "RAW"
 
     def encode(self, obj: Any, /) -> Any:
         return obj
@@ -56,7 +77,7 @@ class _Raw:
         return data
 
 
-class _Json:
+class _Json(_BuiltIn):
     """JSON, for people and other languages. Shared with C++: ``muster::JsonCodec``.
 
     Takes dict with str as keys, list, tuple (which comes back as a list), str, int, float, bool and
@@ -66,6 +87,7 @@ class _Json:
     """
 
     id = 3
+    _name = "JSON"
 
     def encode(self, obj: Any, /) -> bytes:
         for one in _dicts_in(obj):
@@ -132,7 +154,7 @@ def _refuse(obj: Any) -> Any:
     raise TypeError(f"json: no form for an object of type {type(obj).__name__}{hint}")
 
 
-class _MessagePack:
+class _MessagePack(_BuiltIn):
     """MessagePack: as JSON, and bytes. Needs the package msgpack.
 
     Takes str, bytes, int, float, bool and None as keys. A tuple as a key is refused at any depth:
@@ -140,6 +162,7 @@ class _MessagePack:
     """
 
     id = 8
+    _name = "MSGPACK"
 
     def encode(self, obj: Any, /) -> Any:
         msgpack = _msgpack()
@@ -169,12 +192,13 @@ def _msgpack() -> Any:
     return msgpack
 
 
-class _Pickle:
+class _Pickle(_BuiltIn):
     """Any object that pickle takes. **Whoever can send to this process can run code in it**: for
     groups whose ranks are all trusted, which a server with credentials ensures.
     """
 
     id = 9
+    _name = "PICKLE"
 
     def encode(self, obj: Any, /) -> bytes:
         import pickle

@@ -18,7 +18,10 @@ from typing import Any, Literal, NamedTuple, Union
 
 from muster import _core
 from muster._events import Events
-from muster._keywords import names_keywords
+from muster._handles import Handle, handle_of
+from muster._keywords import (
+    check_function_or_none, iterable_of, names_keywords, refuse_type,
+)
 from muster.errors import MusterError
 from muster.group import StatelessProcessGroup
 from muster.store import Time, Timeout
@@ -65,6 +68,7 @@ class CommunicatorOptions:
     """How long an abort may take."""
 
     def __post_init__(self) -> None:
+        check_function_or_none(self.on_end, "on_end")
         object.__setattr__(
             self, "_events", None if self.on_end is None else Events(ended=self.on_end)
         )
@@ -77,8 +81,15 @@ class CommunicatorOptions:
         return fields
 
 
+def fields_of(options: Any, kind: type[CommunicatorOptions], argument: str) -> dict[str, Any]:
+    """The options for muster._core. Raises TypeError: they are none of that kind."""
+    if not isinstance(options, kind):
+        raise refuse_type(options, argument, f"{kind.__module__}.{kind.__qualname__}")
+    return options._fields()
+
+
 @names_keywords
-class Communicator:
+class Communicator(Handle):
     """A communicator of all ranks of one epoch of a group.
 
     It ends when a rank is lost or leaves (see ``CommunicatorOptions.on_loss``), when a call fails
@@ -98,7 +109,8 @@ class Communicator:
     another call is in progress), WouldDeadlock (NCCL: another thread issues to the device), Forked.
     """
 
-    __slots__ = ("_handle", "_kept", "_recorded", "__weakref__")
+    __slots__ = ("_handle", "_kept", "_recorded")
+    _instead = "it has connections and memory of this process. Each rank makes its own"
 
     _handle: _core.Communicator
     _kept: Any
@@ -132,7 +144,7 @@ class Communicator:
             "op": "sum" if isinstance(op, scaled_sum) else op,
             "factor": op.factor if isinstance(op, scaled_sum) else None,
             "root": root,
-            "counts": None if counts is None else list(counts),
+            "counts": counts,
             "stream": stream,
             "timeout": timeout,
         }
@@ -334,7 +346,7 @@ class Communicator:
 
         errors  Mismatch (``ranks``: another process than before), those of a collective
         """
-        self._handle.attach(group._handle, timeout)
+        self._handle.attach(handle_of(group), timeout)
         self._kept = (self._kept, group)
 
     def abort(self) -> None:
@@ -344,7 +356,7 @@ class Communicator:
     @staticmethod
     def abort_all(communicators: Iterable[Communicator]) -> None:
         """Aborts several together, as NCCL needs it for those of one device."""
-        _core.abort_all([each._handle for each in communicators])
+        _core.abort_all(map(handle_of, iterable_of(communicators, "communicators")))
 
     def close(self, *, timeout: Timeout = None) -> None:
         """Ends it in order. All ranks call it; with NCCL when their streams are done. With NCCL a

@@ -6,7 +6,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from muster import _core
-from muster.communicator import Communicator, CommunicatorOptions, Reduction, scaled_sum
+from muster._handles import handle_of
+from muster.communicator import (
+    Communicator, CommunicatorOptions, Reduction, fields_of, scaled_sum,
+)
 from muster.errors import Unsupported
 from muster.group import StatelessProcessGroup
 
@@ -47,4 +50,5 @@ def create(group: StatelessProcessGroup, options: Options = Options()) -> Commun
             f"gloo.create: {detail}", code="unsupported", number=5, operation="gloo.create",
             detail=detail, happened="no", decided_by="client",
         )
-    return Communicator._of(_core.gloo_create(group._handle, options._fields()), (group, options))
+    handle = _core.gloo_create(handle_of(group), fields_of(options, Options, "options"))
+    return Communicator._of(handle, (group, options))

@@ -10,6 +10,7 @@ from typing import Any, Literal, NamedTuple
 from muster import _core
 from muster._calls import BlockingCalls, public_name
 from muster._events import Events
+from muster._handles import Handle, handle_of
 from muster._keywords import names_keywords
 from muster._objects import accepted, decoder, decoder_of_all, encoded, receiver
 from muster.codecs import JSON, BytesLike, Codec
@@ -58,11 +59,12 @@ class Recovered(NamedTuple):
     """What it has given, by rank, encoded."""
 
 
-class Watch:
+class Watch(Handle):
     """Tells of what ends an epoch, until ``close`` or until it is gone. See
     ``StatelessProcessGroup.watch``."""
 
-    __slots__ = ("__weakref__", "_events", "_watch")
+    __slots__ = ("_events", "_watch")
+    _instead = "it calls a function of this process. Each process watches for itself"
 
     def __init__(self, group: _core.Group, handler: Callable[[MusterError], object]) -> None:
         self._events: Events | None = Events(happened=handler)
@@ -94,7 +96,7 @@ def group_options(
         "timeout": timeout,
         "standby": standby,
         "info": info,
-        "other_tenants": list(other_tenants),
+        "other_tenants": other_tenants,
         "events": None if events is None else weakref.ref(events),
     }
 
@@ -125,7 +127,8 @@ class StatelessProcessGroup(BlockingCalls):
     thread may call, but one collective at a time, and one receive for each source and tag.
     """
 
-    __slots__ = ("_events", "_handle", "__weakref__")
+    __slots__ = ("_events", "_handle")
+    _instead = "it is one process's rank. Each process joins on a store of its own"
 
     def __init__(
         self,
@@ -156,7 +159,7 @@ class StatelessProcessGroup(BlockingCalls):
         """
         self._events = group_events(on_loss, on_leave)
         self._handle: _core.Group = self._core.join(
-            store._handle, name, rank, world_size,
+            handle_of(store), name, rank, world_size,
             group_options(
                 data_expiration=data_expiration, timeout=timeout, standby=standby, info=info,
                 other_tenants=other_tenants, events=self._events,

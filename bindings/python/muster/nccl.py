@@ -6,11 +6,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from muster import _core
+from muster._handles import Handle, handle_of
+from muster._keywords import iterable_of, refuse_type
 from muster.codecs import BytesLike
-from muster.communicator import Communicator, CommunicatorOptions, Reduction, scaled_sum
+from muster.communicator import (
+    Communicator, CommunicatorOptions, Reduction, fields_of, scaled_sum,
+)
 from muster.errors import MusterError
 from muster.group import StatelessProcessGroup
 from muster.store import Time
@@ -54,7 +58,8 @@ def create(
     cost    three round trips and the time that NCCL needs
     see     docs/nccl.md
     """
-    handle = _core.nccl_create(group._handle, device, options._fields())
+    fields = fields_of(options, Options, "options")
+    handle = _core.nccl_create(handle_of(group), device, fields)
     return Communicator._of(handle, (group, options))
 
 
@@ -66,11 +71,18 @@ class Request(NamedTuple):
     options: Options = Options()
 
 
-class Communicators:
+def _checked(request: Any) -> Request:
+    if not isinstance(request, Request):
+        raise refuse_type(request, "requests", "several muster.nccl.Request")
+    return request
+
+
+class Communicators(Handle):
     """The NCCL communicators of a host, by group, epoch and rank, which keep the order of their
     calls on one device. Aborts all when it is gone."""
 
     __slots__ = ("_handle", "_kept")
+    _instead = "they have connections and memory of this process. Each rank makes its own"
 
     def __init__(self) -> None:
         self._handle = _core.NcclCommunicators()
@@ -80,8 +92,9 @@ class Communicators:
         self, group: StatelessProcessGroup, device: int, options: Options = Options()
     ) -> Communicator:
         """As ``nccl.create``. This object keeps the communicator."""
+        fields = fields_of(options, Options, "options")
         self._kept.append(options)
-        handle = self._handle.create(group._handle, device, options._fields())
+        handle = self._handle.create(handle_of(group), device, fields)
         return Communicator._of(handle, (group, options))
 
     def create_all(self, requests: Iterable[Request]) -> list[Communicator | MusterError]:
@@ -90,11 +103,12 @@ class Communicators:
 
         returns  for each request, in the same order, the communicator or the error
         """
-        wanted = list(requests)
+        wanted = [_checked(each) for each in iterable_of(requests, "requests")]
         self._kept.extend(request.options for request in wanted)
-        made = self._handle.create_all(
-            [(each.group._handle, each.device, each.options._fields()) for each in wanted]
-        )
+        made = self._handle.create_all([
+            (handle_of(each.group), each.device, fields_of(each.options, Options, "options"))
+            for each in wanted
+        ])
         return [
             one if isinstance(one, MusterError) else Communicator._of(one, request)
             for one, request in zip(made, wanted, strict=True)
@@ -102,7 +116,7 @@ class Communicators:
 
     def find(self, group: StatelessProcessGroup) -> Communicator | None:
         """The communicator of the group's current epoch; None: there is none."""
-        handle = self._handle.find(group._handle)
+        handle = self._handle.find(handle_of(group))
         return None if handle is None else Communicator._of(handle, (group, self._kept))
 
     def all(self) -> list[Communicator]:
@@ -112,7 +126,7 @@ class Communicators:
     def drop(self, group: StatelessProcessGroup) -> None:
         """Forgets the communicator of the group's current epoch. It is aborted when nobody else has
         it."""
-        self._handle.drop(group._handle)
+        self._handle.drop(handle_of(group))
 
     def drop_ended(self) -> int:
         """Forgets those that have ended, and returns how many."""
@@ -146,7 +160,7 @@ def unique_id(
              Mismatch and InvalidArgument (``ranks``: those that gave another id, or zeros)
     cost     two round trips; one if an id is given
     """
-    return _core.nccl_unique_id(group._handle, timeout, id, library)
+    return _core.nccl_unique_id(handle_of(group), timeout, id, library)
 
 
 def give_up(id: BytesLike) -> bool:
@@ -160,7 +174,7 @@ def give_up(id: BytesLike) -> bool:
 
 def device(communicator: Communicator) -> int:
     """The CUDA ordinal of its device. Raises InvalidArgument: it is none of NCCL's."""
-    return _core.nccl_device(communicator._handle)
+    return _core.nccl_device(handle_of(communicator))
 
 
 def native_handle(communicator: Communicator) -> int:
@@ -169,7 +183,7 @@ def native_handle(communicator: Communicator) -> int:
 
     errors  InvalidArgument (not with ``on_loss="notify"``: a loss would destroy the handle)
     """
-    return _core.nccl_native_handle(communicator._handle)
+    return _core.nccl_native_handle(handle_of(communicator))
 
 
 def release_issuer(communicator: Communicator) -> None:
@@ -178,7 +192,7 @@ def release_issuer(communicator: Communicator) -> None:
 
     errors  WouldDeadlock (another thread has issued since), InvalidArgument
     """
-    _core.nccl_release_issuer(communicator._handle)
+    _core.nccl_release_issuer(handle_of(communicator))
 
 
 def failed_attempts() -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import time
 from collections.abc import Sequence
 from datetime import timedelta
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Union
 
 from muster import _core
 from muster._calls import BlockingCalls
-from muster._keywords import names_keywords
+from muster._keywords import names_keywords, refuse_type
 
 if TYPE_CHECKING:
     from muster.store import Timeout
@@ -64,21 +65,25 @@ def raw_value(setting: Setting, value: SettingValue | timedelta) -> int:
     errors  TypeError, ValueError: the setting has no such value
     """
     if setting.kind == "level":
+        if not isinstance(value, str):
+            raise refuse_type(value, f"value of {setting.name}", "a str")
         if value not in LEVELS:
-            raise ValueError(f"{setting.name}: one of {', '.join(LEVELS)}; not {value!r}")
-        return LEVELS.index(str(value))
+            raise ValueError(f"value of {setting.name}: one of {', '.join(LEVELS)}; not {value!r}")
+        return LEVELS.index(value)
     if setting.kind == "duration":
         seconds = value.total_seconds() if isinstance(value, timedelta) else value
-        if isinstance(seconds, (bool, str)):
-            raise TypeError(f"{setting.name}: seconds, or a timedelta; not {value!r}")
+        if isinstance(seconds, (bool, str)) or not hasattr(type(seconds), "__float__"):
+            raise refuse_type(value, f"value of {setting.name}", "seconds, or a timedelta")
+        seconds = float(seconds)
         if not 0 <= seconds <= RAW_MAX / 2e6:
-            raise ValueError(f"{setting.name}: there is no such time: {value!r}")
+            raise ValueError(f"value of {setting.name}: there is no such time: {value!r}")
         return round(seconds * 1e6)
-    if not isinstance(value, int) or isinstance(value, bool):
-        raise TypeError(f"{setting.name}: a whole number; not {value!r}")
-    if not 0 <= value <= RAW_MAX:
-        raise ValueError(f"{setting.name}: there is no such number: {value!r}")
-    return value
+    if not hasattr(type(value), "__index__") or isinstance(value, bool):
+        raise refuse_type(value, f"value of {setting.name}", "a whole number")
+    number = operator.index(value)  # type: ignore[arg-type]
+    if not 0 <= number <= RAW_MAX:
+        raise ValueError(f"value of {setting.name}: there is no such number: {value!r}")
+    return number
 
 
 def time_left(timeout: Timeout, began: float) -> Timeout:
@@ -99,6 +104,7 @@ class Operator(BlockingCalls):
     """
 
     __slots__ = ("_handle",)
+    _instead = "it belongs to a store of this process. Use the store.operate of each process"
 
     def __init__(self, handle: _core.Store) -> None:
         self._handle = handle

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from muster import _core
 from muster._events import as_logger
+from muster._handles import Handle
 from muster._keywords import names_keywords
 from muster.store import Time
 
@@ -13,10 +14,11 @@ __all__ = ["Server"]
 
 
 @names_keywords
-class Server:
+class Server(Handle):
     """Keeps keys and groups in memory: they are lost when it stops, and its clients are told so."""
 
-    __slots__ = ("__weakref__", "_handle")
+    __slots__ = ("_handle",)
+    _instead = "it serves in this process. Other processes connect to its addresses"
 
     def __init__(
         self,
@@ -43,7 +45,7 @@ class Server:
         other arguments  as in ``muster::ServerOptions``
         """
         self._handle = _core.start_server({
-            "listen": [listen] if isinstance(listen, str) else list(listen),
+            "listen": [listen] if isinstance(listen, str) else listen,
             "allow_unauthenticated": allow_unauthenticated,
             "credentials_file": credentials_file,
             "server_name": server_name,

@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple, TypeVar, Union
 from muster import _core
 from muster._calls import BlockingCalls, public_name
 from muster._events import Events, as_logger
-from muster._keywords import names_keywords
+from muster._keywords import names_keywords, refuse_type
 from muster.codecs import BytesLike
 from muster.errors import MusterError
 from muster.operate import Operator
@@ -43,8 +43,10 @@ SUBJECTS: dict[Subject, int] = {
 
 
 def number_of(subject: Subject) -> int:
+    if not isinstance(subject, str):
+        raise refuse_type(subject, "subject", "a str")
     if subject not in SUBJECTS:
-        raise ValueError(f"there is no subject {subject!r} to inspect: {', '.join(SUBJECTS)}")
+        raise ValueError(f"subject: one of {', '.join(SUBJECTS)}; not {subject!r}")
     return SUBJECTS[subject]
 
 
@@ -167,7 +169,8 @@ class Store(BlockingCalls):
     gone.
     """
 
-    __slots__ = ("__weakref__", "_events", "_handle", "_is_closed")
+    __slots__ = ("_events", "_handle", "_is_closed")
+    _instead = "it is one process's session. Each process connects its own: muster.Store(address)"
 
     _is_closed: bool
 
@@ -205,7 +208,8 @@ class Store(BlockingCalls):
                          how long the server keeps the namespace, with its keys, when no session is
                          left in it; 0: it is removed with its last session. The longest time that
                          a session of it has asked for counts, for all keys in it: also those of
-                         stores that ask for nothing, and those that were there before. None: this
+                         stores that ask for nothing, and those that were there before. More than
+                         a year counts as a year. None: this
                          store asks for nothing; if no other one does, as long as the server says
         run              the name of the run, the same at all of its processes and another one for
                          each run: it waits until another run in the namespace is over, at most a

@@ -13,7 +13,8 @@ from types import FunctionType
 from typing import Any
 
 from muster import _core
-from muster._keywords import named
+from muster._handles import Handle
+from muster._keywords import named_form
 from muster.aio._calls import AsyncCore, Pending
 from muster.group import StatelessProcessGroup
 from muster.operate import Operator
@@ -30,7 +31,7 @@ def _awaited(function: FunctionType) -> Any:
         return await function(*given, **by_name)
 
     run.__name__, run.__qualname__ = function.__name__, function.__qualname__
-    return named(function, run)
+    return named_form(function, run)
 
 
 def _made(function: FunctionType, name: str) -> Any:
@@ -44,7 +45,7 @@ def _made(function: FunctionType, name: str) -> Any:
 
     run.__name__ = name
     run.__qualname__ = function.__qualname__.replace("__init__", name)
-    constructor = named(function, run)
+    constructor = named_form(function, run)
     constructor.__signature__ = inspect.signature(function).replace(return_annotation="Self")
     return classmethod(constructor)
 
@@ -78,7 +79,7 @@ def _derived(blocking: type, constructor: str, without: Sequence[str] = ()) -> A
     if constructor:
         init: Any = blocking.__init__  # type: ignore[misc]
         members[constructor] = _made(inspect.unwrap(init), constructor)
-    return type(blocking.__name__ + "Calls", (), members)
+    return type(blocking.__name__ + "Calls", (Handle,), members)
 
 
 StoreCalls = _derived(Store, "connect", without=["keys", "operate"])

@@ -3,6 +3,7 @@
 import builtins
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from muster import _core
+from muster._handles import Handle
 from muster.aio.store import Store
 from muster.codecs import BytesLike, Codec, JSON
 from muster.errors import MusterError
@@ -11,7 +12,7 @@ from muster.operate import Setting
 from muster.store import AnyKey, Compared, Key, KeyPage, Limits, Process, Role, Subject, Time, Timeout, Value, WhoAmI
 from typing import Any, Literal, Self
 
-class StoreCalls:
+class StoreCalls(Handle):
     _core: Any
     _handle: Any
     @staticmethod
@@ -53,7 +54,7 @@ class StoreCalls:
     @property
     def incarnation(self) -> int: ...
 
-class GroupCalls:
+class GroupCalls(Handle):
     _core: Any
     _handle: Any
     @staticmethod
@@ -90,7 +91,7 @@ class GroupCalls:
     @property
     def counters(self) -> Counters: ...
 
-class OperatorCalls:
+class OperatorCalls(Handle):
     _core: Any
     _handle: Any
     @staticmethod

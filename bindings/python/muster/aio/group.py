@@ -19,7 +19,8 @@ class StatelessProcessGroup(GroupCalls):
     Handlers run on a thread of Muster's; ``loop.call_soon_threadsafe`` leads back to the loop.
     """
 
-    __slots__ = ("_events", "_handle", "__weakref__")
+    __slots__ = ("_events", "_handle")
+    _instead = "it is one process's rank. Each process joins on a store of its own"
 
     _events: Events | None
     _handle: Any

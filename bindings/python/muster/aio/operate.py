@@ -19,6 +19,7 @@ class Operator(OperatorCalls):
     """As :class:`muster.operate.Operator`: ``store.operate``."""
 
     __slots__ = ("_handle",)
+    _instead = "it belongs to a store of this process. Use the store.operate of each process"
 
     def __init__(self, handle: Any) -> None:
         self._handle = handle

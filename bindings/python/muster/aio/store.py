@@ -15,7 +15,8 @@ from muster.store import Key, KeyInfo, Timeout
 class Store(StoreCalls):
     """As :class:`muster.Store`; made by ``await Store.connect(address)``."""
 
-    __slots__ = ("__weakref__", "_events", "_handle", "_is_closed")
+    __slots__ = ("_events", "_handle", "_is_closed")
+    _instead = "it is one process's session. Each process connects its own: aio.Store.connect"
 
     _events: Events | None
     _handle: Any

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Union
 
 from muster import _core
+from muster._keywords import refuse_type
 from muster.group import StatelessProcessGroup
 from muster.runtime.job import RankGroup, Runtime
 
@@ -15,12 +16,18 @@ Ranks = Union[Runtime, RankGroup, StatelessProcessGroup]
 def ranks_of(ranks: Runtime | RankGroup) -> _core.RankGroup:
     """Those that know where each of them is."""
     if not isinstance(ranks, (Runtime, RankGroup)):
-        raise TypeError(f"a Runtime or a RankGroup, not {type(ranks).__name__}")
+        raise refuse_type(ranks, "ranks", "a muster.runtime.Runtime or RankGroup")
     return ranks._ranks
 
 
 def handle_of(ranks: Ranks) -> _core.RankGroup | _core.Group:
-    return ranks._handle if isinstance(ranks, StatelessProcessGroup) else ranks_of(ranks)
+    if isinstance(ranks, StatelessProcessGroup):
+        return ranks._handle
+    if not isinstance(ranks, (Runtime, RankGroup)):
+        raise refuse_type(
+            ranks, "ranks", "a muster.runtime.Runtime, RankGroup, or a StatelessProcessGroup"
+        )
+    return ranks._ranks
 
 
 def group_of(ranks: Ranks) -> StatelessProcessGroup:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Literal, NamedTuple, TypedDict
 
 from muster import _core
+from muster._handles import Handle
 
 __all__ = ["Environment", "FormedGroup", "FoundNumber", "JobNumber", "Rule"]
 
@@ -41,7 +42,7 @@ class FormedGroup(TypedDict, total=False):
     node_rank: int
 
 
-class Environment:
+class Environment(Handle):
     """The variables of a process, read once: later changes do not count.
 
     Errors of what returns a number: EnvironmentWrong (a variable is no number, is missing, or
@@ -49,16 +50,24 @@ class Environment:
     """
 
     __slots__ = ("_handle",)
+    _instead = "it is what one process was told. Each process reads its own: Environment()"
 
     def __init__(self, variables: Mapping[str, str] | None = None) -> None:
         """variables  None: those of this process, as they are now"""
-        self._handle = _core.Environment(None if variables is None else dict(variables))
+        self._handle = _core.Environment(variables, "variables")
 
     @classmethod
     def _of(cls, handle: _core.Environment) -> Environment:
         environment = cls.__new__(cls)
         environment._handle = handle
         return environment
+
+    @classmethod
+    def _given(cls, environment: Environment | Mapping[str, str] | None) -> Environment:
+        """Of an argument of that name."""
+        if isinstance(environment, Environment):
+            return environment
+        return cls._of(_core.Environment(environment, "environment"))
 
     def find(self, number: JobNumber) -> FoundNumber | None:
         """The number, if a variable says it, or others say what it must be; else None."""

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from muster import _core
 from muster._events import as_logger
+from muster._handles import Handle
 from muster._keywords import names_keywords
 from muster.runtime.environment import Environment
 from muster.runtime.turns import Turn
@@ -36,7 +37,7 @@ def _as_owner(fields: tuple[str, int, str, float] | None) -> LockOwner | None:
 
 
 @names_keywords
-class FileLock:
+class FileLock(Handle):
     """An exclusive lock among processes, and among the handles of one process. The lock ends with
     ``release``, as a context manager, or when this is gone; the kernel ends it when the process
     dies in whatever way.
@@ -45,6 +46,7 @@ class FileLock:
     """
 
     __slots__ = ("_handle",)
+    _instead = "a lock is held by one process. Each process acquires it: FileLock(path)"
 
     def __init__(self, path: str, *, timeout: Time = 0.0, label: str = "") -> None:
         """Acquires the lock. Waits for its owner at most ``timeout`` seconds.
@@ -91,7 +93,7 @@ class FileLock:
 
 
 @names_keywords
-class SignalFolder:
+class SignalFolder(Handle):
     """A folder by whose files the ranks of a node, or of a whole job, tell each other what the
     first of them has done. All ranks enter the same scopes of it, in the same order.
 
@@ -101,6 +103,7 @@ class SignalFolder:
     """
 
     __slots__ = ("_handle",)
+    _instead = "it is one process's rank. Each process opens its own: SignalFolder(folder)"
 
     def __init__(
         self,
@@ -117,10 +120,8 @@ class SignalFolder:
         attempt      tells the starts of one job apart; empty: the same
         errors       EnvironmentWrong, InvalidArgument, PermissionDenied, Unavailable
         """
-        if not isinstance(environment, Environment):
-            environment = Environment(environment)
         self._handle = _core.open_signal_folder(
-            folder, environment._handle, job, attempt, as_logger()
+            folder, Environment._given(environment)._handle, job, attempt, as_logger()
         )
 
     @property

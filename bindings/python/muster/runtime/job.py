@@ -7,9 +7,10 @@ from types import TracebackType
 from typing import Any, Literal, NamedTuple, NoReturn
 
 from muster import _core, gloo, nccl
-from muster._keywords import names_keywords
+from muster._handles import Handle, handle_of
+from muster._keywords import names_keywords, refuse_type
 from muster.codecs import JSON, BytesLike, Codec
-from muster.communicator import Communicator
+from muster.communicator import Communicator, fields_of
 from muster.errors import MusterError
 from muster.group import StatelessProcessGroup, group_events, group_options
 from muster.runtime.environment import Environment, FoundNumber, JobNumber, Rule
@@ -17,6 +18,8 @@ from muster.runtime.turns import Progress, Turn, run_on_rank_zero
 from muster.store import Process, Store, Time, Timeout, store_options
 
 __all__ = ["JobPlace", "Mesh", "RankGroup", "Runtime"]
+
+NcclOptions, GlooOptions = nccl.Options, gloo.Options
 
 
 class JobPlace(NamedTuple):
@@ -41,14 +44,17 @@ class Mesh:
     "tensor", and 0, 3 along "data".
     """
 
-    __slots__ = ("_handle",)
+    __slots__ = ("__weakref__", "_handle")
 
     def __init__(self, dimensions: Mapping[str, int], ranks: Sequence[int] = ()) -> None:
         """dimensions  names and sizes, in the order of the grid
         ranks       in the order of the grid; none: 0, 1, 2, ...
         errors      InvalidArgument
         """
-        self._handle = _core.Mesh(list(dimensions.items()), list(ranks))
+        self._handle = _core.Mesh(dimensions, ranks)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Mesh, (self.dimensions, self.ranks)
 
     @property
     def dimensions(self) -> dict[str, int]:
@@ -68,7 +74,7 @@ class Mesh:
 
 
 @names_keywords
-class _Turns:
+class _Turns(Handle):
     """Work in turn among ranks. See :mod:`muster.runtime.turns`."""
 
     __slots__ = ()
@@ -146,7 +152,8 @@ class RankGroup(_Turns):
     ``Runtime.shutdown``.
     """
 
-    __slots__ = ("__weakref__", "_handle", "_kept")
+    __slots__ = ("_handle", "_kept")
+    _instead = "it is one process's rank. Each process has its own, of its Runtime"
 
     def __init__(
         self,
@@ -163,8 +170,9 @@ class RankGroup(_Turns):
                 EnvironmentWrong, those of a collective
         """
         told = Environment() if environment is None else environment
-        self._kept: Any = group._events
-        self._handle = _core.ranks_of_group(group._handle, told._handle, timeout)
+        joined = handle_of(group)
+        self._kept: Any = getattr(group, "_events", None)
+        self._handle = _core.ranks_of_group(joined, handle_of(told), timeout)
         moved = self._handle.group()
         assert moved is not None
         group._handle = moved
@@ -216,13 +224,12 @@ class Runtime(_Turns):
     Any thread may ask; of other calls one at a time.
     """
 
-    __slots__ = ("__weakref__", "_handle", "_kept")
+    __slots__ = ("_handle", "_kept")
+    _instead = "it is one process's part in a job. Each process makes its own: Runtime()"
 
     def __init__(self, environment: Environment | Mapping[str, str] | None = None) -> None:
         """environment  None: that of this process"""
-        if not isinstance(environment, Environment):
-            environment = Environment(environment)
-        self._handle = _core.Runtime(environment._handle)
+        self._handle = _core.Runtime(Environment._given(environment)._handle)
         self._kept: Any = None
 
     def init(
@@ -285,15 +292,14 @@ class Runtime(_Turns):
             "allow_unauthenticated": allow_unauthenticated,
             "listening_socket": listening_socket,
         }
-        self._kept = (self._kept, events, nccl, gloo)  # referred to weakly there
-        self._handle.init({
+        options = {
             "store": store,
             "host": host,
             "host_at_master_address": host_at_master_address,
             "communicators": communicators,
             "device": device,
-            "nccl": None if nccl is None else nccl._fields(),
-            "gloo": None if gloo is None else gloo._fields(),
+            "nccl": None if nccl is None else fields_of(nccl, NcclOptions, "nccl"),
+            "gloo": None if gloo is None else fields_of(gloo, GlooOptions, "gloo"),
             "group": of_group,
             "of_store": store_options(
                 namespace=namespace, role="client", label=label, timeout=timeout,
@@ -302,7 +308,9 @@ class Runtime(_Turns):
                 authorities_file=authorities_file, server_name=server_name, io_thread=io_thread,
                 busy_poll=0.0, events=None,
             ),
-        })
+        }
+        self._kept = (self._kept, events, nccl, gloo)  # referred to weakly there
+        self._handle.init(options)
 
     @property
     def is_initialized(self) -> bool:
@@ -388,7 +396,11 @@ class Runtime(_Turns):
             handle = self._handle.subgroup_along(
                 ranks._handle, dimension, name, communicators, timeout)
         else:
-            handle = self._handle.subgroup(list(ranks), name, communicators, timeout)
+            if not isinstance(dimension, str):
+                raise refuse_type(dimension, "dimension", "a str")
+            if dimension:
+                raise ValueError(f"dimension: only of a mesh, not of ranks: {dimension!r}")
+            handle = self._handle.subgroup(ranks, name, communicators, timeout)
         return RankGroup._of(handle, self._kept)
 
     def shutdown(self, *, timeout: Time = 60.0) -> None:

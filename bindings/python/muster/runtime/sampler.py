@@ -6,11 +6,13 @@ from collections.abc import Iterator, Sized
 from typing import Literal
 
 from muster import _core
+from muster._handles import Handle
+from muster._keywords import refuse_type
 
 __all__ = ["DistributedSampler"]
 
 
-class DistributedSampler:
+class DistributedSampler(Handle):
     """Shares the elements of a data set among ranks, as torch's DistributedSampler: with the same
     numbers each rank gets the same elements in the same order, also shuffled. From 214,748,364
     elements on the shuffled order is that of torch 2.6 and later; older versions give another. It
@@ -21,6 +23,7 @@ class DistributedSampler:
     """
 
     __slots__ = ("_handle",)
+    _instead = "make another one of the same arguments, and set its epoch"
 
     def __init__(
         self,
@@ -42,7 +45,11 @@ class DistributedSampler:
                        ranks take one more
         errors         InvalidArgument
         """
-        count = dataset if isinstance(dataset, int) else len(dataset)
+        count: object = dataset
+        if hasattr(type(dataset), "__len__"):
+            count = len(dataset)  # type: ignore[arg-type]
+        elif not hasattr(type(dataset), "__index__"):
+            raise refuse_type(dataset, "dataset", "an int, or an object with a len")
         self._handle = _core.DistributedSampler(
             count, replica_count, rank, shuffle, seed, uneven
         )

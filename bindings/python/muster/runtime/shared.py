@@ -8,7 +8,8 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from muster import _core
-from muster._keywords import names_keywords
+from muster._handles import Handle
+from muster._keywords import names_keywords, refuse_type
 from muster.codecs import BytesLike
 from muster.errors import MusterError
 from muster.runtime._ranks import ranks_of
@@ -28,7 +29,7 @@ class State(NamedTuple):
 
 
 @names_keywords
-class SharedWorkspace:
+class SharedWorkspace(Handle):
     """A folder that all ranks see, in which each rank leaves its state for the others. The names of
     files tell the rank alone: the folder is that of one job.
 
@@ -41,6 +42,7 @@ class SharedWorkspace:
     """
 
     __slots__ = ("_handle",)
+    _instead = "it writes for one rank. Each process makes its own: SharedWorkspace(folder, rank)"
 
     def __init__(self, folder: str | None, rank: int) -> None:
         """Touches no file.
@@ -63,7 +65,7 @@ class SharedWorkspace:
 
         generation  such as a step; greater than in earlier runs in this folder
         """
-        self._handle.write(generation, (config, dict(tensors)))
+        self._handle.write(generation, (config, tensors))
 
     def read(
         self,
@@ -98,7 +100,7 @@ def _options(
     body_timeout: Time,
 ) -> dict[str, Any]:
     return {
-        "ranks": list(group_ranks), "folder": folder, "equal_tensors": equal_tensors,
+        "group_ranks": group_ranks, "folder": folder, "equal_tensors": equal_tensors,
         "timeout": timeout, "body_timeout": body_timeout,
     }
 
@@ -160,6 +162,8 @@ def gathered_states(
 ) -> Iterator[list[State | None]]:
     """The same of states; a rank that gives None has its place in the list all the same."""
     options = _options(group_ranks, folder, True, timeout, body_timeout)
-    given = None if state is None else (state.config, dict(state.tensors))
+    if not isinstance(state, (State, type(None))):
+        raise refuse_type(state, "state", "a muster.runtime.State or None")
+    given = None if state is None else (state.config, state.tensors)
     with _scope(_core.gather_states(ranks_of(ranks), given, options)) as gathering:
         yield [None if each is None else State(*each) for each in gathering.states()]

@@ -16,6 +16,7 @@ from types import TracebackType
 from typing import Any, TypeVar
 
 from muster import _core
+from muster._handles import Handle
 from muster._objects import decoded, encoded
 from muster.codecs import Codec
 from muster.store import Time
@@ -39,7 +40,7 @@ def told_text(error: BaseException) -> str:
     return text.encode(errors="replace").decode()
 
 
-class Turn:
+class Turn(Handle):
     """One scope, on this rank.
 
     While its body runs, the call waits on a thread of its own, and tells the others that this
@@ -47,6 +48,7 @@ class Turn:
     """
 
     __slots__ = ("_scope", "is_rank_zero")
+    _instead = "it is one entry into a scope"
 
     def __init__(self, scope: _core.Scope, is_rank_zero: bool) -> None:
         self._scope = scope

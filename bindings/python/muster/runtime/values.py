@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
 from muster import _core
+from muster._keywords import iterable_of, names_keywords, refuse_type
 from muster.codecs import JSON, Codec
 from muster.errors import Mismatch, RankReport
 from muster.group import StatelessProcessGroup
@@ -60,6 +61,7 @@ def all_reduce_value(
     return given
 
 
+@names_keywords
 def broadcast_list(
     ranks: Ranks,
     objs: Sequence[Any],
@@ -75,18 +77,24 @@ def broadcast_list(
             ``broadcast_obj``
     """
     group = group_of(ranks)
-    given = list(group.broadcast_obj(list(objs), root, codec=codec, timeout=timeout))
-    if len(given) == len(objs):
+    own = list(iterable_of(objs, "objs"))
+    if not hasattr(type(root), "__index__"):
+        raise refuse_type(root, "root", "an int")
+    if not 0 <= root < group.world_size:
+        raise ValueError(f"root: an int from 0 to {group.world_size - 1}, not {root}")
+    given = list(group.broadcast_obj(own, root, codec=codec, timeout=timeout))
+    if len(given) == len(own):
         return given
-    detail = f"the root's list has {len(given)} objects, this rank's {len(objs)}"
+    detail = f"the root's list has {len(given)} objects, this rank's {len(own)}"
     raise Mismatch(
         f"broadcast_list: {detail}", code="mismatch", number=_MISMATCH,
-        operation="broadcast_list", group=group.name, epoch=group.epoch, expected=len(objs),
+        operation="broadcast_list", group=group.name, epoch=group.epoch, expected=len(own),
         actual=len(given), detail=detail, decided_by="client", rank_numbers=[root],
         ranks=[RankReport(root, True, "", 0, "", "", None, "", "")],
     )
 
 
+@names_keywords
 def synchronize_over(
     groups: Iterable[Ranks | None],
     obj: Any,
@@ -101,7 +109,7 @@ def synchronize_over(
 
     combine  of one object of each rank, in the order of ranks, one
     """
-    for ranks in groups:
+    for ranks in iterable_of(groups, "groups"):
         if ranks is None:
             continue
         group: StatelessProcessGroup = group_of(ranks)
