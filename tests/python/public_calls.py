@@ -120,7 +120,8 @@ class Things:
 
     def __init__(self, address: str, namespace: str, name: str = "things") -> None:
         self.address = address
-        self.folder = tempfile.mkdtemp()
+        self._folder = tempfile.TemporaryDirectory()
+        self.folder = self._folder.name
         self.name = name
         self.store = muster.Store(address, namespace=namespace, timeout=30)
         self.group = muster.StatelessProcessGroup(self.store, name, 0, 1, timeout=30)

@@ -164,6 +164,8 @@ def test_numbers_of_numpy_are_numbers(store: muster.Store) -> None:
         given = muster.runtime.all_reduce_value(group, number, "max")
         assert given == number and type(given) is type(number.item())
     assert len(muster.runtime.DistributedSampler(np.int64(5))) == 5
+    with pytest.raises(OverflowError, match="^value: an int of 64 bits"):
+        muster.runtime.all_reduce_value(group, np.uint64(2**63))
     for wrong in (np.timedelta64(5, "ms"), np.array([1, 2]), np.complex64(1)):
         with pytest.raises(TypeError, match="timeout: a number of seconds or a timedelta"):
             store.get("n", timeout=wrong)

@@ -44,7 +44,10 @@ detail::Number number_of(py::handle given) {
   if (PyBool_Check(value.ptr()) != 0) return detail::number_of(value.is(py::handle(Py_True)));
   if (PyLong_Check(value.ptr()) != 0) {
     const long long number = PyLong_AsLongLong(value.ptr());
-    if (number == -1 && PyErr_Occurred() != nullptr) throw py::error_already_set();
+    if (number == -1 && PyErr_Occurred() != nullptr) {
+      PyErr_SetString(PyExc_OverflowError, "value: an int of 64 bits, and this one is larger");
+      throw py::error_already_set();
+    }
     return detail::number_of(static_cast<std::int64_t>(number));
   }
   if (PyFloat_Check(value.ptr()) != 0) return detail::number_of(PyFloat_AS_DOUBLE(value.ptr()));
