@@ -139,7 +139,7 @@ class Things:
             muster.StatelessProcessGroup: lambda: self.group,
             muster.Store: lambda: self.store,
             muster.Watch: lambda: self.group.watch(print),
-            muster.aio.Operator: lambda: muster.aio.Operator(self.store._handle),
+            muster.aio.Operator: lambda: muster.aio.Store._of(self.store._handle).operate,
             muster.aio.StatelessProcessGroup: lambda: muster.aio.StatelessProcessGroup._of(
                 self.group._handle, None),
             muster.aio.Store: lambda: muster.aio.Store._of(self.store._handle),

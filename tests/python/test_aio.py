@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import inspect
+import os
 import signal
 import subprocess
 import time
@@ -437,6 +438,7 @@ def test_questions_to_a_silent_server_are_cancelled(
         async with await aio.Store.connect(address) as store:
             await ask(store)
             stopping_server.send_signal(signal.SIGSTOP)
+            os.waitpid(stopping_server.pid, os.WUNTRACED)  # until it has stopped
             try:
                 task = asyncio.create_task(ask(store))
                 await asyncio.sleep(0.1)

@@ -139,7 +139,7 @@ def test_a_number_of_numpy_is_not_its_bytes(store: muster.Store, scalar: str) ->
     for call, name in calls:
         with pytest.raises(TypeError, match=f"^{name}: bytes, .* or a str such as"):
             call()
-    assert not store.exists("k") and store.queue_len("k") == 0
+    assert not store.exists("k") and store.queue_length("k") == 0
 
 
 def test_text_of_numpy_is_bytes(store: muster.Store) -> None:

@@ -316,11 +316,10 @@ class StatelessProcessGroup(BlockingCalls):
         returns  at rank ``dst`` ``world_size`` objects; elsewhere None
         """
         given = encoded(codec, obj, "gather_obj")
-        is_destination = dst == self.rank
         decode = decoder_of_all(codec, "gather_obj")
         return self._then(
             self._handle.gather(given, codec.id, dst, timeout),
-            lambda gathered: decode(gathered) if is_destination else None,
+            lambda gathered: decode(gathered) if dst == self.rank else None,
         )
 
     def scatter_obj(
@@ -447,7 +446,6 @@ class StatelessProcessGroup(BlockingCalls):
 
     def close(self, linger: Time = 10.0) -> int:
         """Leaves; the process that hosts the server waits until the others have gone, and stops it.
-
         Later calls raise Closed; another ``close`` returns 0.
 
         returns  the number of other sessions that had not ended
