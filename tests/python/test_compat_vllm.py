@@ -280,7 +280,7 @@ def test_the_signature_is_that_of_the_original() -> None:
     assert [field.name for field in dataclasses.fields(StatelessProcessGroup)] == names
     assert list(inspect.signature(StatelessProcessGroup.create).parameters) == [
         "host", "port", "rank", "world_size", "data_expiration_seconds", "store_timeout",
-        "listen_socket",
+        "listen_socket", "timeout_seconds",
     ]
     given: dict[str, list[str]] = {
         "send_obj": ["obj", "dst"], "recv_obj": ["src"], "broadcast_obj": ["obj", "src"],

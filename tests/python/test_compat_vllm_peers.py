@@ -261,8 +261,21 @@ def with_vllm(
         "    store: object\n"
         "    socket: object\n"
         "    data_expiration_seconds: int = 3600\n"
-        "    def send_obj(self, obj, dst):\n"
+        "    @staticmethod\n"
+        "    def create(host, port, rank, world_size):\n"
         "        return 'original'\n"
+        "    def send_obj(self, obj, dst): ...\n"
+        "    def recv_obj(self, src): ...\n"
+        "    def broadcast_obj(self, obj, src): ...\n"
+        "    def all_gather_obj(self, obj): ...\n"
+        "    def barrier(self, timeout=30.0): ...\n"
+    )
+    text = (package / "utils.py").read_text()
+    (tmp_path / "copy_of_it.py").write_text(text.replace("self, timeout=30.0", "self"))
+    (tmp_path / "other_shape.py").write_text(
+        "class StatelessProcessGroup:\n"
+        "    def __init__(self, master_address, port, rank, world_size): ...\n"
+        "    def broadcast(self, tensor, src): ...\n"
     )
     (tmp_path / "user.py").write_text(
         "from vllm.distributed.utils import StatelessProcessGroup as Group\n"
@@ -319,6 +332,53 @@ def test_patch_reaches_who_has_the_class_already_and_is_undone(
         assert late.StatelessProcessGroup is original
         assert compat.StatelessProcessGroup is ours
         assert user.is_group(before) and user.is_group(ours(0, 1, None))
+    """)
+
+
+def test_copies_of_vllms_class_are_patched_by_their_module(
+    with_vllm: Callable[[str], str],
+) -> None:
+    with_vllm("""
+        import copy_of_it, user, vllm.distributed.utils
+        kept = [copy_of_it.StatelessProcessGroup, user.Group]  # where no patch looks
+        before = kept[0](0, 1, None, None)
+        import muster.compat.vllm as compat
+        of_copy, of_vllm = compat.patch(copy_of_it), compat.patch()
+        Copy = copy_of_it.StatelessProcessGroup
+        assert Copy is not compat.StatelessProcessGroup is user.Group
+        assert isinstance(before, Copy) and not isinstance(before, user.Group)
+        assert compat.patch("copy_of_it").undo() is None
+        assert copy_of_it.StatelessProcessGroup is Copy
+        import socket
+        one = socket.create_server(("127.0.0.1", 0))
+        port = one.getsockname()[1]
+        group = Copy.create("127.0.0.1", port, 0, 1, timeout_seconds=40, listen_socket=one)
+        assert type(group) is Copy and group.store.timeout.total_seconds() == 40
+        asked = []
+        type(group._hosted).barrier = lambda hosted, timeout: asked.append(timeout)
+        group.barrier()
+        group.barrier(timeout=5)
+        assert asked == [40, 5], asked
+        of_vllm.undo()
+        assert copy_of_it.StatelessProcessGroup is Copy and user.Group is kept[1]
+        of_copy.undo()
+        assert copy_of_it.StatelessProcessGroup is kept[0]
+        group.store = None
+    """)
+
+
+def test_a_class_of_another_shape_is_refused_by_name(with_vllm: Callable[[str], str]) -> None:
+    with_vllm("""
+        import other_shape
+        import muster.compat.vllm as compat
+        try:
+            compat.patch("other_shape", allow_unauthenticated=True)
+        except TypeError as error:
+            said = str(error)
+        assert "other_shape.StatelessProcessGroup" in said and "has no create, send_obj" in said
+        assert "(master_address, port, rank, world_size)" in said and "patch_tcpstore" in said
+        assert not compat.unauthenticated_allowed
+        assert other_shape.StatelessProcessGroup.__module__ == "other_shape"
     """)
 
 

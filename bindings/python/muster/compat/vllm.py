@@ -15,27 +15,32 @@ torch is imported by those calls alone that are given tensors.
 from __future__ import annotations
 
 import dataclasses
+import functools
+import inspect
 import logging
 import re
 import time
 from collections import deque
 from collections.abc import Callable
 from importlib import import_module
+from types import ModuleType
 from typing import Any, ClassVar, Union
 
 import muster
+from muster._patching import Patch
 from muster.compat import _on_store
 from muster.compat._errors import as_runtime_error, raises_runtime_errors
 from muster.compat._farewell import Farewell, free_port
 from muster.compat._hosted import Hosted
 from muster.compat._keys import KeyStore
 from muster.compat._on_store import OBJECTS, TENSORS
-from muster.compat._patching import Patch
 from muster.compat._peers import await_muster
 from muster.errors import Closed, MusterError
 
 __all__ = ["Patch", "StatelessProcessGroup", "patch", "unauthenticated_allowed"]
 
+VLLMS = "vllm.distributed.utils"
+_CALLS = ("create", "send_obj", "recv_obj", "broadcast_obj", "all_gather_obj", "barrier")
 _log = logging.getLogger("muster")
 
 
@@ -45,7 +50,7 @@ class _Nothing:
 
 def _find_original() -> type | None:
     try:
-        found = import_module("vllm.distributed.utils").StatelessProcessGroup
+        found = import_module(VLLMS).StatelessProcessGroup
     except ImportError:
         return None
     except Exception as wrong:  # whatever its parts raise on this machine
@@ -62,13 +67,13 @@ _Base: Any = _original or _Nothing
 
 
 class _Kind(type):
-    """Groups of vLLM's class, which were there before a patch, are groups, too."""
+    """Groups of the class that this one stands for, from before a patch, are groups, too."""
 
     def __instancecheck__(cls, instance: object) -> bool:
         if super().__instancecheck__(instance):
             return True
-        is_ours = cls.__dict__.get("_stands_for_original", False)
-        return bool(is_ours) and _original is not None and isinstance(instance, _original)
+        original = cls.__dict__.get("_stands_for")
+        return original is not None and isinstance(instance, original)
 
 
 @dataclasses.dataclass(init=False, repr=False, eq=False)
@@ -101,7 +106,7 @@ class StatelessProcessGroup(_Base, metaclass=_Kind):  # type: ignore[misc]
     """What may have to expire; Muster's server needs none."""
     socket: Any = None
 
-    _stands_for_original: ClassVar[bool] = True
+    _stands_for: ClassVar[Union[type, None]] = _original
     _hosted: ClassVar[Union[Hosted, None]] = None
     """Of ``create``, an attribute of the object."""
 
@@ -145,7 +150,6 @@ class StatelessProcessGroup(_Base, metaclass=_Kind):  # type: ignore[misc]
         self.broadcast_recv_src_counter = dict.fromkeys(range(self.world_size), 0)
 
     @staticmethod
-    @raises_runtime_errors
     def create(
         host: str,
         port: int,
@@ -154,12 +158,15 @@ class StatelessProcessGroup(_Base, metaclass=_Kind):  # type: ignore[misc]
         data_expiration_seconds: float = 3600,
         store_timeout: float = 300,
         listen_socket: Any = None,
+        *,
+        timeout_seconds: float | None = None,
     ) -> StatelessProcessGroup:
         """Forms a group: rank 0 serves at the address, and all ranks connect to it and join.
 
         data_expiration_seconds  the server drops objects of this age that nobody has received
         store_timeout            of joining in all, and of every call but ``barrier``
         listen_socket            of rank 0, which this takes over
+        timeout_seconds          ``store_timeout`` by the name that copies of the class give it
         errors                   TimedOut (``ranks`` are missing), AddressInUse, PermissionDenied
                                  (others reach the address, there is no key in the
                                  environment, and not
@@ -167,30 +174,10 @@ class StatelessProcessGroup(_Base, metaclass=_Kind):  # type: ignore[misc]
                                  ProtocolBroken (rank 0 uses vLLM's class), those of
                                  muster.StatelessProcessGroup.create
         """
-        begun = time.monotonic()
-        descriptor = -1
-        if rank == 0 and listen_socket is not None:
-            listen_socket.listen()
-            descriptor = listen_socket.detach()
-        if rank == 0:
-            free_port(port, store_timeout)
-        else:
-            await_muster(host, port, begun + store_timeout)
-        left = max(begun + store_timeout - time.monotonic(), 0.001)
-        try:
-            joined = muster.StatelessProcessGroup.create(
-                host, port, rank, world_size, data_expiration_seconds, min(store_timeout, left),
-                allow_unauthenticated=unauthenticated_allowed, listening_socket=descriptor,
-            )
-        except MusterError as error:
-            raise _since(begun, error) from error.__cause__
-        keys = KeyStore(joined.store, store_timeout)
-        group = StatelessProcessGroup(
-            rank=rank, world_size=world_size, store=keys,
-            data_expiration_seconds=data_expiration_seconds,
+        group: StatelessProcessGroup = _created(
+            StatelessProcessGroup, host, port, rank, world_size, data_expiration_seconds,
+            store_timeout, listen_socket, timeout_seconds=timeout_seconds,
         )
-        farewell = Farewell(group, joined, port) if rank == 0 else None
-        object.__setattr__(group, "_hosted", Hosted(joined, farewell, store_timeout))
         return group
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -319,6 +306,41 @@ class StatelessProcessGroup(_Base, metaclass=_Kind):  # type: ignore[misc]
         return f"<muster.compat.vllm group: rank {self.rank} of {self.world_size}, {where}>"
 
 
+@raises_runtime_errors
+def _created(
+    kind: Any, host: str, port: int, rank: int, world_size: int,
+    data_expiration_seconds: float = 3600, store_timeout: float = 300, listen_socket: Any = None,
+    *, timeout_seconds: float | None = None,
+) -> Any:
+    begun = time.monotonic()
+    if timeout_seconds is not None:
+        store_timeout = timeout_seconds
+    descriptor = -1
+    if rank == 0 and listen_socket is not None:
+        listen_socket.listen()
+        descriptor = listen_socket.detach()
+    if rank == 0:
+        free_port(port, store_timeout)
+    else:
+        await_muster(host, port, begun + store_timeout)
+    left = max(begun + store_timeout - time.monotonic(), 0.001)
+    try:
+        joined = muster.StatelessProcessGroup.create(
+            host, port, rank, world_size, data_expiration_seconds, min(store_timeout, left),
+            allow_unauthenticated=unauthenticated_allowed, listening_socket=descriptor,
+        )
+    except MusterError as error:
+        raise _since(begun, error) from error.__cause__
+    keys = KeyStore(joined.store, store_timeout)
+    group = kind(
+        rank=rank, world_size=world_size, store=keys,
+        data_expiration_seconds=data_expiration_seconds,
+    )
+    farewell = Farewell(group, joined, port) if rank == 0 else None
+    object.__setattr__(group, "_hosted", Hosted(joined, farewell, store_timeout))
+    return group
+
+
 def _since(begun: float, error: MusterError) -> MusterError:
     """The error of the last part of a call that has begun then, with the time of all of it."""
     fields = error.fields | {"elapsed": time.monotonic() - begun}
@@ -351,21 +373,72 @@ def _combination(op: Any) -> Callable[[Any, Any], Any]:
     raise ValueError(f"all_reduce: SUM, PRODUCT, MAX or MIN, not {op}")
 
 
-def patch(*, allow_unauthenticated: bool = False) -> Patch:
-    """Puts this class in the place of vLLM's, in this process.
+class _Copy(StatelessProcessGroup):
+    """The class that stands for a copy of vLLM's whose ``barrier`` has no time-out: it waits for as
+    long as the store does."""
 
-    Every module that has vLLM's class under some name has this one then, also modules that are
+    def barrier(self, timeout: float | None = None) -> None:
+        super().barrier(self.store.timeout.total_seconds() if timeout is None else timeout)
+
+
+_copies: list[Any] = []
+
+
+def _stand_in_for(found: Any) -> Any:
+    """A class of its own for each copy of vLLM's, so that an undo finds its places."""
+    for one in _copies:
+        if found in (one, one._stands_for):
+            return one
+    has_timeout = "timeout" in inspect.signature(found.barrier).parameters
+    base = StatelessProcessGroup if has_timeout else _Copy
+    kind: Any = _Kind(found.__name__, (base,), {"__module__": __name__, "_stands_for": found})
+    kind.create = staticmethod(functools.partial(_created, kind))
+    _copies.append(kind)
+    return kind
+
+
+def _refuse_other_shape(found: Any, name: str) -> None:
+    """errors  TypeError: a class of this name that is no copy of vLLM's"""
+    wrong = []
+    if isinstance(found, type):
+        lacks = [one for one in _CALLS if not callable(getattr(found, one, None))]
+        wrong += [f"it has no {', '.join(lacks)}"] if lacks else []
+        given = list(inspect.signature(found).parameters)
+        if given[:2] != ["rank", "world_size"] or "store" not in given:
+            wrong.append(f"its constructor takes ({', '.join(given)})")
+    else:
+        wrong.append("it is no class")
+    if wrong:
+        raise TypeError(
+            f"{name} is not vLLM's class nor a copy of it: {'; '.join(wrong)}. If it constructs a "
+            "TCPStore, muster.torch.patch_tcpstore() serves that"
+        )
+
+
+def patch(
+    module: str | ModuleType = VLLMS, *, allow_unauthenticated: bool = False
+) -> Patch:
+    """Puts this class in the place of vLLM's, or of a copy of it, in this process.
+
+    Every module that has that class under some name has this one then, also modules that are
     imported later. What has copied it elsewhere is not reached: subclasses, defaults of arguments,
     attributes of objects. Groups that are there already stay what they are.
 
+    module                 that has the class ``StatelessProcessGroup``, such as
+                           "sglang.srt.distributed.utils", whose class is a copy of vLLM's
     allow_unauthenticated  sets ``unauthenticated_allowed``, for programs without a key that serve
                            at an address which other machines reach, such as 0.0.0.0
     returns                what undoes it, by ``undo()`` or as a context manager
-    errors                 ImportError: there is no vLLM
+    errors                 ImportError (there is no such module), AttributeError (it has no such
+                           class), TypeError (its class is another one: the error says in what)
     """
-    global _original, unauthenticated_allowed
+    global unauthenticated_allowed
+    place = import_module(module) if isinstance(module, str) else module
+    found = place.StatelessProcessGroup
+    _refuse_other_shape(found, f"{place.__name__}.StatelessProcessGroup")
     unauthenticated_allowed = allow_unauthenticated
-    found = import_module("vllm.distributed.utils").StatelessProcessGroup
-    if found is not StatelessProcessGroup:
-        _original = found
-    return Patch(_original, StatelessProcessGroup)
+    is_vllms = place.__name__ == VLLMS or found is StatelessProcessGroup
+    kind: Any = StatelessProcessGroup if is_vllms else _stand_in_for(found)
+    if found is not kind:
+        kind._stands_for = found
+    return Patch(kind._stands_for, kind)

@@ -10,7 +10,7 @@ def _names_of(one: Any) -> list[tuple[dict[str, Any], str]]:
     """Where modules have an object, without asking modules for anything."""
     found = []
     for name, module in list(sys.modules.items()):
-        if name.startswith("muster.compat"):
+        if name.startswith("muster."):
             continue
         names = getattr(module, "__dict__", None)
         if type(names) is dict:
