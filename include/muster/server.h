@@ -26,6 +26,9 @@ struct TcpStorePort {
   std::string address = "127.0.0.1:0";
   /// The keys of the programs that come here are in this namespace.
   std::string name_space = "tcpstore";
+  /// A listening socket to use instead of `address`; -1: none. The server takes ownership if the
+  /// start succeeds.
+  int listening_socket = -1;
 };
 
 /// How the commands of TCPStore are numbered.

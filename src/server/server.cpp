@@ -26,16 +26,21 @@ namespace {
 /// Beyond what a stop may wait by its own rules: the I/O thread may be busy with others.
 constexpr Duration patience_with_io_thread = std::chrono::seconds(5);
 
+Result<std::vector<net::Listening>> listen_on_given(int listening_socket,
+                                                    const net::ListenOptions& how) {
+  Result<net::Listening> given = net::listen_on(listening_socket, how);
+  if (!given) return std::move(given).error();
+  std::vector<net::Listening> listenings;
+  listenings.push_back(std::move(*given));
+  return listenings;
+}
+
 Result<std::vector<net::Listening>> listen_as(const ServerOptions& options,
                                               const core::Options& core) {
   const net::ListenOptions how{options.listen_backlog, options.allow_unauthenticated,
                                server::has_credentials(options), server::user_timeout_of(core)};
   if (options.listening_socket < 0) return net::listen_at(options.listen, how);
-  Result<net::Listening> given = net::listen_on(options.listening_socket, how);
-  if (!given) return std::move(given).error();
-  std::vector<net::Listening> listenings;
-  listenings.push_back(std::move(*given));
-  return listenings;
+  return listen_on_given(options.listening_socket, how);
 }
 
 /// Nobody is asked who he is there, so other machines must be allowed expressly.
@@ -52,7 +57,9 @@ Result<std::vector<server::ServiceHost::TcpStoreListening>> listen_for_tcpstore(
       "meant";
   std::vector<server::ServiceHost::TcpStoreListening> all;
   for (std::size_t port = 0; port < options.tcpstore.size(); ++port) {
-    auto listenings = net::listen_at({options.tcpstore[port].address}, how);
+    const TcpStorePort& option = options.tcpstore[port];
+    auto listenings = option.listening_socket < 0 ? net::listen_at({option.address}, how)
+                                                  : listen_on_given(option.listening_socket, how);
     if (!listenings) return std::move(listenings).error();
     for (net::Listening& listening : *listenings) all.push_back({std::move(listening), port});
   }
@@ -322,6 +329,9 @@ Result<Server> Server::Impl::start(ServerOptions& options) {
   Server server(std::make_unique<Impl>(std::move(io_thread), std::move(*settings),
                                        std::move(*listenings), std::move(*of_tcpstore)));
   if (options.listening_socket >= 0) ::close(options.listening_socket);
+  for (const TcpStorePort& port : options.tcpstore) {
+    if (port.listening_socket >= 0) ::close(port.listening_socket);
+  }
   return server;
 }
 

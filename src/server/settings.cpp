@@ -141,6 +141,7 @@ void check_tcpstore(Check& check, const ServerOptions& options) {
     } else if (parsed->is_unix()) {
       check.fail("tcpstore", "its clients know TCP addresses alone, not " + port.address);
     }
+    if (port.listening_socket < -1) check.fail("tcpstore", "the listening socket is none");
     const std::size_t bytes = port.name_space.size();
     if (bytes == 0 || bytes > wire::name_bytes_max) {
       check.fail("tcpstore", "the name of a namespace has 1 to " +

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal
 
 from muster import _core
 from muster._events import as_logger
@@ -11,6 +12,23 @@ from muster._keywords import names_keywords
 from muster.store import Time
 
 __all__ = ["Server"]
+
+
+NAMESPACE_OF_TCPSTORE = "tcpstore"
+
+
+def _ports_of(given: str | int | Sequence[str | int]) -> list[tuple[str, str, int]]:
+    """Addresses, namespaces and descriptors, of which one is -1 or not used."""
+    ports = []
+    for one in [given] if isinstance(given, (str, int)) else given:
+        if isinstance(one, int) and not isinstance(one, bool) and one >= 0:
+            ports.append(("127.0.0.1:0", NAMESPACE_OF_TCPSTORE, one))
+        elif isinstance(one, str):
+            address, equals, namespace = one.partition("=")
+            ports.append((address, namespace if equals else NAMESPACE_OF_TCPSTORE, -1))
+        else:
+            raise ValueError(f"tcpstore is HOST:PORT[=NAMESPACE] or a descriptor, not {one!r}")
+    return ports
 
 
 @names_keywords
@@ -26,37 +44,57 @@ class Server(Handle):
         *,
         allow_unauthenticated: bool = False,
         credentials_file: str = "",
+        credentials: str = "",
         server_name: str = "",
         certificate_file: str = "",
         certificate_key_file: str = "",
         client_authorities_file: str = "",
+        tcpstore: str | int | Sequence[str | int] = (),
+        allow_unauthenticated_tcpstore: bool = False,
+        tcpstore_dialect: Literal["first", "second", "newest"] = "first",
+        tcpstore_idle_lifetime: Time = 0.0,
+        tcpstore_memory_bytes_max: int | None = None,
         label: str = "",
         session_timeout: Time = 15.0,
         heartbeat: Time = 1.0,
         grace: Time = 2.0,
         memory_bytes_max: int | None = None,
+        key_bytes_max: int | None = None,
         value_bytes_max: int | None = None,
     ) -> None:
         """Starts to listen, and serves on a thread of Muster's.
 
-        listen  "host:port" (port 0: any free one), "unix:/path", "unix:@name", or several of these
-        errors  AddressInUse, PermissionDenied (not loopback and nobody is asked who he is),
-                InvalidArgument
+        listen    "host:port" (port 0: any free one), "unix:/path", "unix:@name", or several of
+                  these
+        tcpstore  a port for programs that use torch's TCPStore: "host:port", "host:port=namespace",
+                  or the descriptor of a socket that listens, which the server then owns; or several
+                  of these. Such a port authenticates no client, whatever the credentials say
+        allow_unauthenticated_tcpstore
+                  allows addresses in ``tcpstore`` that are not loopback
+        errors    AddressInUse, PermissionDenied (an address that is not loopback, without
+                  authentication), InvalidArgument, ValueError (tcpstore, tcpstore_dialect)
         other arguments  as in ``muster::ServerOptions``
         """
         self._handle = _core.start_server({
             "listen": [listen] if isinstance(listen, str) else listen,
             "allow_unauthenticated": allow_unauthenticated,
             "credentials_file": credentials_file,
+            "credentials": credentials,
             "server_name": server_name,
             "certificate_file": certificate_file,
             "certificate_key_file": certificate_key_file,
             "client_authorities_file": client_authorities_file,
+            "tcpstore": _ports_of(tcpstore),
+            "allow_unauthenticated_tcpstore": allow_unauthenticated_tcpstore,
+            "tcpstore_dialect": tcpstore_dialect,
+            "tcpstore_idle_lifetime": tcpstore_idle_lifetime,
+            "tcpstore_memory_bytes_max": tcpstore_memory_bytes_max,
             "label": label,
             "session_timeout": session_timeout,
             "heartbeat": heartbeat,
             "grace": grace,
             "memory_bytes_max": memory_bytes_max,
+            "key_bytes_max": key_bytes_max,
             "value_bytes_max": value_bytes_max,
             "logger": as_logger(),
         })
@@ -70,6 +108,11 @@ class Server(Handle):
     def port(self) -> int:
         """Of the first TCP address; 0: there is none."""
         return self._handle.port()
+
+    @property
+    def tcpstore_ports(self) -> list[int]:
+        """The ports of ``tcpstore``, in its order."""
+        return self._handle.tcpstore_ports()
 
     @property
     def incarnation(self) -> int:
