@@ -201,7 +201,7 @@ def test_the_keys_of_a_created_group_are_those_of_its_server() -> None:
         assert group.store.compare_set("a", "x", "y") == b"1"
         group.barrier()
         if group.rank == 0:
-            address = group.store._store.address
+            address = group.store.session.address
             with muster.Store(address) as others:
                 assert others.get("a") == b"1"
             assert group.store.delete_key("a")

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import pickle
 import threading
+import types
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
@@ -11,11 +13,18 @@ from typing import Any
 import muster
 import pytest
 from conftest import PATIENCE, in_threads
+from muster.compat._errors import as_runtime_error
+from muster.compat._keys import KeyStore
 from muster.compat.vllm import StatelessProcessGroup
 from vllm_groups import created, listening
 
 torch = pytest.importorskip("torch", reason="there is no torch (Debian: python3-torch)")
 dist = torch.distributed
+
+import muster.torch  # noqa: E402
+from muster.compat._torch_store import GroupStore  # noqa: E402
+from muster.torch._errors import NetworkError, StoreError  # noqa: E402
+
 TIMEOUT = timedelta(seconds=PATIENCE)
 
 
@@ -154,3 +163,96 @@ def test_our_rank_that_comes_to_a_store_of_torch_says_so() -> None:
         StatelessProcessGroup.create("127.0.0.1", store.port, 1, 2, store_timeout=30)
     store.set("still", "there")
     assert store.get("still") == b"there"
+
+
+def test_the_store_of_a_created_group_is_one_of_torchs() -> None:
+    def part(group: StatelessProcessGroup) -> None:
+        store, session = group.store, group.store.session
+        assert isinstance(store, dist.Store) and isinstance(store, muster.torch.Store)
+        assert session.address == f"{store.host}:{store.port}" and store.timeout == TIMEOUT
+        prefix = dist.PrefixStore("p", store)  # by which native code reaches it
+        prefix.set(f"{group.rank}", "there")
+        prefix.wait(["0", "1"])
+        assert [prefix.get("0"), prefix.get("1")] == [b"there", b"there"] and prefix.add("n", 1) > 0
+        # The keys are those of ranks without torch, and of C++.
+        assert session.get("p/0") == KeyStore(session, PATIENCE).get("p/1") == b"there"
+        assert "p/0" in store.list_keys() and store.compare_set("c", "", "d") == b"d"
+        group.barrier()
+        store.set_timeout(timedelta(milliseconds=100))
+        with pytest.raises(muster.TimedOut):
+            store.get("missing")
+        with pytest.raises(Exception, match="missing"):
+            prefix.get("missing")
+        group.barrier()
+
+    created(2, part)
+
+
+def test_a_created_group_and_its_store_of_torchs_leave_with_their_object(
+    process: Callable[..., Any]
+) -> None:
+    serving, port = listening()
+    one = process("""
+        import torch.distributed as dist
+        from muster.compat.vllm import StatelessProcessGroup
+        group = StatelessProcessGroup.create("127.0.0.1", int(sys.argv[1]), 1, 2)
+        prefix = dist.PrefixStore("p", group.store)
+        prefix.set("a", "1")
+        del prefix, group
+        print("gone", flush=True)
+        sys.stdin.read()
+    """, str(port))
+    group = StatelessProcessGroup.create(
+        "127.0.0.1", port, 0, 2, store_timeout=PATIENCE, listen_socket=serving
+    )
+    assert one.stdout.readline() == "gone\n"
+    assert group.store.get("p/a") == b"1"
+    with pytest.raises(muster.RankLeft):
+        group.barrier()
+    group.store = None
+    one.communicate(timeout=PATIENCE)
+
+
+def test_calls_of_the_store_have_the_whole_time_however_late_the_group_has_formed() -> None:
+    session: Any = types.SimpleNamespace(set=lambda *_, timeout: given.append(timeout))
+    given: list[timedelta] = []
+    GroupStore(session, 40.0, "127.0.0.1", 1).set("a", "1")
+    assert given == [timedelta(seconds=40)]
+
+
+def test_errors_are_torchs_too() -> None:
+    def part(group: StatelessProcessGroup) -> None:
+        with pytest.raises(StoreError) as raised:
+            group.barrier(timeout=0.2) if group.rank == 0 else group.recv_obj(0)
+        assert isinstance(raised.value, muster.MusterError)
+        again = pickle.loads(pickle.dumps(raised.value))
+        assert isinstance(again, StoreError) and type(again).__name__ == type(raised.value).__name__
+
+    created(2, part, timeout=1.0)
+    refused = as_runtime_error(muster.Unavailable("no server", code="unavailable"))
+    assert isinstance(refused, NetworkError) and isinstance(refused, muster.Unavailable)
+
+
+def test_a_tensor_that_requires_a_gradient_does_so_elsewhere() -> None:
+    def part(group: StatelessProcessGroup) -> None:
+        weights = torch.full((2,), 1.0 + group.rank, requires_grad=group.rank == 0)
+        shown = group.broadcast(weights, src=0)
+        assert shown.requires_grad and shown.is_leaf and shown.tolist() == [1.0, 1.0]
+        assert not group.broadcast(torch.ones(2), src=1).requires_grad
+        assert not group.all_reduce(weights).requires_grad
+
+    created(2, part)
+
+
+@pytest.mark.parametrize("wrong", [-1, 2])
+def test_a_rank_that_is_not_there_is_a_key_error(wrong: int) -> None:
+    for store in (None, dist.HashStore()):
+        calls: list[tuple[Any, ...]] = [
+            ("send_obj", 1, wrong), ("recv_obj", wrong), ("broadcast_obj", 1, wrong),
+            ("send", torch.ones(1), wrong), ("recv", torch.ones(1), wrong),
+            ("broadcast", torch.ones(1), wrong),
+        ]
+        group = StatelessProcessGroup(0, 2, store)
+        for name, *arguments in calls:
+            with pytest.raises(KeyError, match="ranks are 0 to 1"):
+                getattr(group, name)(*arguments)

@@ -15,11 +15,10 @@ Text = Union[str, bytes]
 
 
 class KeyStore:
-    """What is at ``.store`` of a group that ``create`` has made.
+    """What is at ``.store`` of a group that ``create`` has made in a program without torch.
 
     The keys are those of the server's namespace, as they are: :class:`muster.Store` and programs of
-    C++ see the same ones. It is no store of torch's: for a ``PrefixStore`` or a backend use
-    :mod:`muster.torch`.
+    C++ see the same ones.
     """
 
     __slots__ = ("_each", "_store", "_timeout")
@@ -27,6 +26,10 @@ class KeyStore:
     def __init__(self, store: Store, timeout: float) -> None:
         self._store = store
         self._each = self._timeout = timedelta(seconds=timeout)
+
+    @property
+    def session(self) -> Store:
+        return self._store
 
     @property
     def timeout(self) -> timedelta:

@@ -19,6 +19,7 @@ import functools
 import inspect
 import logging
 import re
+import sys
 import time
 from collections import deque
 from collections.abc import Callable
@@ -96,7 +97,8 @@ class StatelessProcessGroup(_Base, metaclass=_Kind):  # type: ignore[misc]
     rank: int
     world_size: int
     store: Any
-    """Of ``create``: :class:`muster.compat._keys.KeyStore`. None: the group is closed."""
+    """Of ``create``: a :class:`muster.torch.Store` with ``host`` and ``port`` where torch is
+    imported, else :class:`muster.compat._keys.KeyStore`. None: the group is closed."""
     data_expiration_seconds: float = 3600
     send_dst_counter: dict[int, int] = dataclasses.field(default_factory=dict)
     recv_src_counter: dict[int, int] = dataclasses.field(default_factory=dict)
@@ -191,8 +193,11 @@ class StatelessProcessGroup(_Base, metaclass=_Kind):  # type: ignore[misc]
                 object.__setattr__(self, "store", None)
             hosted.close()
 
-    def _way(self) -> Hosted | None:
-        """None: it goes by the store."""
+    def _way(self, *ranks: int) -> Hosted | None:
+        """None: it goes by the store. Errors: KeyError (there is no such rank), as theirs."""
+        for rank in ranks:
+            if not 0 <= rank < self.world_size:
+                raise KeyError(f"there is no rank {rank}: ranks are 0 to {self.world_size - 1}")
         if self._hosted is None and self.store is None:
             raise as_runtime_error(Closed(
                 "the group was closed: its store is None", code="closed", number=23, happened="no"
@@ -203,7 +208,7 @@ class StatelessProcessGroup(_Base, metaclass=_Kind):  # type: ignore[misc]
 
     def send_obj(self, obj: Any, dst: int) -> None:
         """Sends an object to a rank, in order. Waits until the server has it."""
-        way = self._way()
+        way = self._way(dst)
         if way is None:
             return _on_store.send(self, obj, dst, OBJECTS)
         way.send(obj, dst, OBJECTS.tag)
@@ -211,7 +216,7 @@ class StatelessProcessGroup(_Base, metaclass=_Kind):  # type: ignore[misc]
 
     def recv_obj(self, src: int) -> Any:
         """The next object of a rank. A call that fails takes nothing, except with Expired."""
-        way = self._way()
+        way = self._way(src)
         if way is None:
             return _on_store.recv(self, src, OBJECTS)
         obj = way.recv(src, OBJECTS.tag)
@@ -220,7 +225,7 @@ class StatelessProcessGroup(_Base, metaclass=_Kind):  # type: ignore[misc]
 
     def broadcast_obj(self, obj: Any, src: int) -> Any:
         """Gives every rank the object of rank ``src``, which does not wait for the others."""
-        way = self._way()
+        way = self._way(src)
         if way is None:
             return _on_store.broadcast(self, obj, src, OBJECTS)
         obj = way.broadcast(obj, src)
@@ -245,7 +250,7 @@ class StatelessProcessGroup(_Base, metaclass=_Kind):  # type: ignore[misc]
 
     def broadcast(self, tensor: Any, src: int) -> Any:
         """Returns the tensor of rank ``src``, on the device of the tensor that was given."""
-        way = self._way()
+        way = self._way(src)
         given = _portable(tensor) if src == self.rank else None
         if way is None:
             got = _on_store.broadcast(self, given, src, TENSORS)
@@ -255,14 +260,14 @@ class StatelessProcessGroup(_Base, metaclass=_Kind):  # type: ignore[misc]
 
     def send(self, tensor: Any, dst: int) -> None:
         """Sends a tensor to a rank. Tensors and objects are counted apart."""
-        way = self._way()
+        way = self._way(dst)
         if way is None:
             return _on_store.send(self, _portable(tensor), dst, TENSORS)
         way.send(_portable(tensor), dst, TENSORS.tag)
 
     def recv(self, tensor: Any, src: int) -> Any:
         """Writes the next tensor of a rank into ``tensor``, and returns it."""
-        way = self._way()
+        way = self._way(src)
         got = _on_store.recv(self, src, TENSORS) if way is None else way.recv(src, TENSORS.tag)
         tensor.copy_(got)
         return tensor
@@ -274,7 +279,7 @@ class StatelessProcessGroup(_Base, metaclass=_Kind):  # type: ignore[misc]
         errors  ValueError (another operation): nothing was sent
         """
         combine = _combination(op)
-        tensors = self.all_gather_obj(_portable(tensor))
+        tensors = self.all_gather_obj(_portable(tensor.detach()))
         result = tensors[0]
         for other in tensors[1:]:
             result = combine(result, other)
@@ -331,14 +336,23 @@ def _created(
         )
     except MusterError as error:
         raise _since(begun, error) from error.__cause__
-    keys = KeyStore(joined.store, store_timeout)
     group = kind(
-        rank=rank, world_size=world_size, store=keys,
-        data_expiration_seconds=data_expiration_seconds,
+        rank=rank, world_size=world_size, data_expiration_seconds=data_expiration_seconds,
+        store=_keys_of(joined.store, store_timeout, host, port),
     )
     farewell = Farewell(group, joined, port) if rank == 0 else None
     object.__setattr__(group, "_hosted", Hosted(joined, farewell, store_timeout))
     return group
+
+
+def _keys_of(session: muster.Store, timeout: float, host: str, port: int) -> Any:
+    """The keys of a group: a store of torch's where the program has imported that."""
+    torchs = sys.modules.get("torch.distributed")
+    if torchs is None or not torchs.is_available():
+        return KeyStore(session, timeout)
+    from muster.compat._torch_store import GroupStore
+
+    return GroupStore(session, timeout, host, port)
 
 
 def _since(begun: float, error: MusterError) -> MusterError:
@@ -350,13 +364,16 @@ def _since(begun: float, error: MusterError) -> MusterError:
 
 
 def _portable(tensor: Any) -> Any:
-    """As it travels: in host memory, without what surrounds it there."""
-    return tensor.detach().cpu().clone()
+    """As it travels: in host memory, without what surrounds it there. It requires a gradient if
+    ``tensor`` does."""
+    return tensor.detach().cpu().clone().requires_grad_(tensor.requires_grad)
 
 
 def _moved_to(place: Any, tensor: Any) -> Any:
     device = getattr(place, "device", None)
-    return tensor if device is None else tensor.to(device)
+    if device is None or device == tensor.device:
+        return tensor
+    return tensor.detach().to(device).requires_grad_(tensor.requires_grad)
 
 
 def _combination(op: Any) -> Callable[[Any, Any], Any]:

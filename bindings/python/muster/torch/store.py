@@ -25,18 +25,6 @@ Text = Union[str, bytes, "list[int]"]
 SLASH = b"/"
 
 
-@contextlib.contextmanager
-def in_torchs_form() -> Iterator[None]:
-    try:
-        yield
-    except MusterError as error:
-        raise as_torch(error) from error
-
-
-def key_of(key: str | bytes) -> bytes:
-    return SLASH + (key.encode() if isinstance(key, str) else key)
-
-
 def bytes_of(text: Text) -> bytes:
     return text.encode() if isinstance(text, str) else bytes(text)
 
@@ -119,7 +107,7 @@ class Store(dist.Store):  # type: ignore[misc]
         super().__init__()
         if not label and rank is not None:
             label = f"rank {rank}" if world_size is None else f"rank {rank} of {world_size}"
-        with in_torchs_form():
+        with self._in_torchs_form():
             session = muster.Store(
                 address, namespace=namespace, label=label, connect_timeout=timeout,
                 timeout=timeout, credential_file=credential_file,
@@ -142,49 +130,50 @@ class Store(dist.Store):  # type: ignore[misc]
     # What torch calls, from Python and from C++.
 
     def set(self, key: str, value: Text) -> None:
-        with in_torchs_form():
-            self._shared.session.set(key_of(key), bytes_of(value))
+        with self._in_torchs_form():
+            self._shared.session.set(self._name_of(key), bytes_of(value))
 
     def get(self, key: str) -> bytes:
         """The value of ``key``, which it waits for. One round trip."""
-        name = key_of(key)
+        name = self._name_of(key)
         with self._waiting([name]) as timeout:
             return self._shared.session.get(name, timeout=timeout)
 
     def add(self, key: str, value: int) -> int:
-        with in_torchs_form():
-            return self._shared.session.add(key_of(key), value)
+        with self._in_torchs_form():
+            return self._shared.session.add(self._name_of(key), value)
 
     def compare_set(self, key: str, expected_value: Text, desired_value: Text) -> bytes:
         """As TCPStore's: returns the value afterwards; of a key that is not there and was expected
         to be, ``expected_value``. An empty one also stands for a key that is not there."""
-        with in_torchs_form():
+        name = self._name_of(key)
+        with self._in_torchs_form():
             return compare_set(
-                self._shared.session, key_of(key), bytes_of(expected_value), bytes_of(desired_value)
+                self._shared.session, name, bytes_of(expected_value), bytes_of(desired_value)
             )
 
     def delete_key(self, key: str) -> bool:
-        with in_torchs_form():
-            return self._shared.session.remove(key_of(key))
+        with self._in_torchs_form():
+            return self._shared.session.remove(self._name_of(key))
 
     def num_keys(self) -> int:
         """The keys of the namespace, without those in which ranks say that they are there.
 
         cost  a round trip for each page of keys
         """
-        with in_torchs_form():
+        with self._in_torchs_form():
             every = self._shared.session.keys()
             return sum(not info.key.startswith(_ranks.PREFIX) for info in every)
 
     def check(self, keys: Sequence[str]) -> bool:
         """Whether all keys have a value, or something in their queue."""
-        with in_torchs_form():
-            return self._are_there([key_of(key) for key in keys])
+        with self._in_torchs_form():
+            return self._are_there([self._name_of(key) for key in keys])
 
     def wait(self, keys: Sequence[str], timeout: Time | None = None) -> None:
         """Waits until all keys have a value at the same instant; returns at once if ``check`` says
         that they are there. One round trip if they have values, else three."""
-        names = [key_of(key) for key in keys]
+        names = [self._name_of(key) for key in keys]
         with self._waiting(names, timeout) as remaining:
             if not self._are_there(names):
                 self._shared.session.wait(names, timeout=remaining)
@@ -199,12 +188,12 @@ class Store(dist.Store):  # type: ignore[misc]
         return True
 
     def append(self, key: str, value: Text) -> None:
-        with in_torchs_form():
-            self._shared.session.append(key_of(key), bytes_of(value))
+        with self._in_torchs_form():
+            self._shared.session.append(self._name_of(key), bytes_of(value))
 
     def multi_get(self, keys: Sequence[str]) -> list[bytes]:
         """The values of the keys, all read at one instant, when all are there."""
-        names = [key_of(key) for key in keys]
+        names = [self._name_of(key) for key in keys]
         found: list[bytes] = []
         with self._waiting(names) as timeout:
             deadline = time.monotonic() + timeout.total_seconds()
@@ -219,23 +208,24 @@ class Store(dist.Store):  # type: ignore[misc]
     def multi_set(self, keys: Sequence[str], values: Sequence[Text]) -> None:
         if len(keys) != len(values):
             raise ValueError(f"{len(keys)} keys and {len(values)} values")
-        entries = [(key_of(key), bytes_of(value)) for key, value in zip(keys, values)]
+        entries = [(self._name_of(key), bytes_of(value)) for key, value in zip(keys, values)]
         if entries:
-            with in_torchs_form():
+            with self._in_torchs_form():
                 self._shared.session.multi_set(entries)
 
     def list_keys(self) -> list[str]:
         """The keys that stores have set, in no order."""
-        with in_torchs_form():
-            found = self._shared.session.keys(SLASH)
-            return [info.key[len(SLASH):].decode(errors="surrogateescape") for info in found]
+        with self._in_torchs_form():
+            found = self._shared.session.keys(self._prefix)
+            start = len(self._prefix)
+            return [info.key[start:].decode(errors="surrogateescape") for info in found]
 
     # Queues, as TCPStore has them from torch 2.7 on; C++ cannot call them.
 
     def queue_push(self, key: str, value: Text) -> None:
         """Puts ``value`` behind the others in the queue of ``key``, which is beside its value."""
-        with in_torchs_form():
-            self._shared.session.queue_push(key_of(key), bytes_of(value))
+        with self._in_torchs_form():
+            self._shared.session.queue_push(self._name_of(key), bytes_of(value))
 
     def queue_pop(self, key: str, block: bool = True) -> bytes:
         """Removes the first item from the queue of ``key``, which it waits for. One round trip.
@@ -243,20 +233,20 @@ class Store(dist.Store):  # type: ignore[misc]
         block   False: it does not wait
         errors  QueueEmptyError (``block`` is False; before torch 2.8 DistStoreError)
         """
-        name = key_of(key)
+        name = self._name_of(key)
         if not block:
             try:
                 return self._shared.session.queue_pop(name, timeout=0)
             except NotFound as error:
                 raise QueueEmptyError(str(error)) from error
             except MusterError as error:
-                raise as_torch(error) from error
+                raise self._torchs(error) from error
         with self._waiting([name]) as timeout:
             return self._shared.session.queue_pop(name, timeout=timeout)
 
     def queue_len(self, key: str) -> int:
-        with in_torchs_form():
-            return self._shared.session.queue_length(key_of(key))
+        with self._in_torchs_form():
+            return self._shared.session.queue_length(self._name_of(key))
 
     def clone(self) -> Store:
         """A store with the same session, and a time-out of its own."""
@@ -304,9 +294,29 @@ class Store(dist.Store):  # type: ignore[misc]
         try:
             yield whole
         except (NotFound, TimedOut) as error:
-            addition = _ranks.report(self._shared.session, self._shared.world_size)
-            milliseconds = whole // timedelta(milliseconds=1)
-            raise time_is_up(names, milliseconds, addition) from error
+            raise self._late(error, names, whole) from error
         except MusterError as error:
-            raise as_torch(error) from error
+            raise self._torchs(error) from error
+
+    @contextlib.contextmanager
+    def _in_torchs_form(self) -> Iterator[None]:
+        try:
+            yield
+        except MusterError as error:
+            raise self._torchs(error) from error
+
+    # What a store of another kind may have in its own way.
+
+    _prefix = SLASH
+
+    def _name_of(self, key: str | bytes) -> bytes:
+        return self._prefix + (key.encode() if isinstance(key, str) else key)
+
+    def _torchs(self, error: MusterError) -> Exception:
+        return as_torch(error)
+
+    def _late(self, error: MusterError, names: Iterable[bytes], timeout: timedelta) -> Exception:
+        """The error of a wait for keys whose time is up."""
+        addition = _ranks.report(self._shared.session, self._shared.world_size)
+        return time_is_up(names, timeout // timedelta(milliseconds=1), addition)
 
