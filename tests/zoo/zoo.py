@@ -55,7 +55,7 @@ SUITES = {
     "nccl": [["nccl"], ["unit"]],
     "gloo": [["gloo"]],
     "json": [["unit"], ["c"], ["e2e"]],
-    "launch": [["script"]],
+    "launch": [["script"], ["musterrun"], ["e2e"]],
     "leaks": [["stress"]],
     "runtime": [["runtime", "script"]],
     "tensors": [["runtime"], ["script"]],
