@@ -66,7 +66,8 @@ std::optional<std::size_t> cores_of_quota(std::string_view cpu_max) {
 }
 
 std::size_t usable_cores() {
-  return std::max<std::size_t>(std::min(cores_of_affinity(), cores_of_group()), 1);
+  static const std::size_t of_group = cores_of_group();  // six files, which a connect need not read
+  return std::max<std::size_t>(std::min(cores_of_affinity(), of_group), 1);
 }
 
 }  // namespace muster::net

@@ -51,6 +51,24 @@ def make(address: str, namespace: str) -> Iterator[Make]:
         one.close()
 
 
+def test_stores_of_a_process_share_a_thread_also_after_a_fork(make: Make, address: str) -> None:
+    def threads() -> int:
+        return len(os.listdir("/proc/self/task"))
+
+    make()
+    before = threads()
+    stores = [make() for _ in range(8)]
+    assert threads() == before
+    stores[0].set("a", "1")
+    assert stores[-1].get("a") == b"1"
+    child = os.fork()
+    if child == 0:
+        store = Store(address, namespace="of a child", timeout=PATIENCE)
+        store.set("a", "2")
+        os._exit(0 if store.get("a") == b"2" else 1)
+    assert os.waitpid(child, 0)[1] == 0
+
+
 @pytest.fixture(params=["from Python", "from C++"])
 def shop(request: pytest.FixtureRequest, make: Make) -> Any:
     """A store, and the same as C++ sees it."""

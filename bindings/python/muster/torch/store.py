@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import timedelta
@@ -13,7 +14,7 @@ import torch.distributed as dist
 import muster
 from muster._comparing import compare_set
 from muster.errors import MusterError, NotFound, TimedOut
-from muster.store import Time
+from muster.store import IoThread, Time
 from muster.torch import _ranks
 from muster.torch._errors import QueueEmptyError, as_torch, time_is_up
 
@@ -27,6 +28,17 @@ SLASH = b"/"
 
 def bytes_of(text: Text) -> bytes:
     return text.encode() if isinstance(text, str) else bytes(text)
+
+
+_io_thread: tuple[int, IoThread] | None = None
+
+
+def io_thread() -> IoThread:
+    """One for all stores of this process: a thread for each would cost more than to connect it."""
+    global _io_thread
+    if _io_thread is None or _io_thread[0] != os.getpid():  # a child has none of its parent's
+        _io_thread = os.getpid(), IoThread("muster-torch")
+    return _io_thread[1]
 
 
 class _Shared:
@@ -114,6 +126,7 @@ class Store(dist.Store):  # type: ignore[misc]
                 certificate_file=certificate_file, certificate_key_file=certificate_key_file,
                 authorities_file=authorities_file, server_name=server_name, run=run,
                 namespace_idle_lifetime=namespace_idle_lifetime,
+                io_thread=io_thread(),
             )
             presence = None if rank is None else _ranks.Presence(session, rank)
             if presence is not None:
