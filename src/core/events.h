@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -86,6 +87,9 @@ struct Goodbye {
 struct Disconnected {
   ConnectionId connection = 0;
   DisconnectCause cause = DisconnectCause::closed;
+  /// Which guest, and why the server has refused its request, which its protocol cannot tell it;
+  /// read during `apply` only. Empty: of another kind.
+  std::string_view refused{};
 };
 /// Time has passed: timers fire.
 struct Advance {};

@@ -1,5 +1,7 @@
 #include <algorithm>
+#include <chrono>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "core/inspector.h"
@@ -93,6 +95,22 @@ void add_waiting(Fields& fields, WaitingNames& names, const Session& viewer) {
   fields.text("other_namespaces_waiting", std::move(text));
 }
 
+/// Why guests of the namespace were disconnected: their protocol has no errors.
+void add_refused_guests(Fields& fields, const NameSpaces& names, const std::string& name_space,
+                        Instant now) {
+  constexpr std::size_t told_max = 4;
+  std::size_t count = 0;
+  std::string text;
+  for (auto guest = names.refused_guests().rbegin(); guest != names.refused_guests().rend();
+       ++guest) {
+    if (guest->name_space != name_space || ++count > told_max) continue;
+    const auto age = std::chrono::duration_cast<std::chrono::seconds>(now - guest->when);
+    text += (text.empty() ? "" : "; ") + std::to_string(age.count()) + " s ago " + guest->why;
+  }
+  fields.number("tcpstore_disconnected_count", count);
+  fields.text("tcpstore_disconnected", std::move(text));
+}
+
 }  // namespace
 
 void Inspector::tell(const RequestContext& context, const wire::Status&) {
@@ -112,6 +130,7 @@ void Inspector::tell(const RequestContext& context, const wire::Status&) {
   fields.number("namespace_memory_used_bytes", context.session.name_space.quota.used_bytes());
   if (context.session.may_see_all()) add_figures(fields, snapshot());
   add_waiting(fields, name_spaces_.waiting_names(), context.session);
+  add_refused_guests(fields, name_spaces_, context.session.name_space.name, clock.now());
   for (std::size_t index = 0; index < wire::operations_count; ++index) {
     if (!context.session.may_see_all()) break;
     const std::string_view name = wire::operation_facts[index].name;

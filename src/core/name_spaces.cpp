@@ -251,6 +251,13 @@ std::uint64_t NameSpaces::drop(NameSpace& name_space) {
   return key_count;
 }
 
+void NameSpaces::note_refused(const std::string& name_space, std::string_view why) {
+  constexpr std::size_t bytes_max = 256;
+  constexpr std::size_t count_max = 64;
+  refused_guests_.push_back({name_space, services_.now(), std::string(why.substr(0, bytes_max))});
+  if (refused_guests_.size() > count_max) refused_guests_.pop_front();
+}
+
 void NameSpaces::clear() {
   dropped_.clear();
   newcomers_.clear();

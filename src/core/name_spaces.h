@@ -77,6 +77,16 @@ class NameSpaces {
   /// returns  how many those are
   std::uint64_t drop(NameSpace& name_space);
 
+  /// A guest whose connection was closed since its request was refused.
+  struct RefusedGuest {
+    std::string name_space;
+    Instant when{};
+    std::string why;
+  };
+  void note_refused(const std::string& name_space, std::string_view why);
+  /// The last ones of all namespaces, the oldest first.
+  const std::deque<RefusedGuest>& refused_guests() const { return refused_guests_; }
+
   /// Where requests are parked.
   WaitingNames& waiting_names() { return waiting_names_; }
   std::size_t size() const { return name_spaces_.size(); }
@@ -104,6 +114,7 @@ class NameSpaces {
   /// By namespace and process.
   std::map<std::pair<std::string, ProcessId>, Newcomer> newcomers_;
   Instant newcomers_swept_{};
+  std::deque<RefusedGuest> refused_guests_;
   std::string swept_;      ///< the name of the one whose accounts were looked at last
   Chain<NameSpace> idle_;  ///< without sessions when they came here
   DroppedNameSpaces dropped_{services_.effects(), units_};

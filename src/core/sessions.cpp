@@ -342,6 +342,7 @@ void Sessions::disconnected(const Disconnected& event) {
   Session* const session = connections_.session_on(event.connection);
   if (session == nullptr) return;
   connections_.forget(event.connection);
+  if (!event.refused.empty()) name_spaces_.note_refused(session->name_space.name, event.refused);
   detach(*session, event.cause);
 }
 

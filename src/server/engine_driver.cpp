@@ -63,15 +63,15 @@ void EngineDriver::keep_within_memory() {
     Peer* const heaviest = holdings_.heaviest();
     if (heaviest == nullptr) return;
     let_go(*heaviest, "it does not take its replies, and memory is out");
-    lost_.push_back(heaviest->id);
+    lost_.push_back({heaviest->id, {}});
   }
 }
 
 void EngineDriver::tell_of_lost() {
   while (!lost_.empty()) {
-    const core::ConnectionId id = lost_.back();
+    const Lost lost = std::move(lost_.back());
     lost_.pop_back();
-    apply_one(core::Disconnected{id, core::DisconnectCause::lost});
+    apply_one(core::Disconnected{lost.id, core::DisconnectCause::lost, lost.refused});
   }
 }
 
@@ -106,8 +106,9 @@ void EngineDriver::carry_out(core::SendReply& effect) {
   if (log_.admits(peer->unit->name, LogLevel::warning, now_)) {
     log_.line(LogLevel::warning, name_of(*peer) + ": closed: " + why->message());
   }
+  std::string refused = name_of(*peer) + ": " + why->message();
   connections_.close_after_flush(*peer);
-  lost_.push_back(peer->id);
+  lost_.push_back({peer->id, std::move(refused)});
 }
 
 void EngineDriver::send_reply(Peer& peer, core::SendReply& effect) {

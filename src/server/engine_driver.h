@@ -75,7 +75,11 @@ class EngineDriver {
   std::string scratch_;  ///< keeps its memory
   std::uint64_t work_ = 0;
   std::uint64_t postponed_bytes_ = 0;
-  std::vector<core::ConnectionId> lost_;  ///< let go, and the engine is yet to be told
+  struct Lost {
+    core::ConnectionId id = 0;
+    std::string refused;  ///< as in core::Disconnected
+  };
+  std::vector<Lost> lost_;  ///< let go, and the engine is yet to be told
   bool was_short_ = false;
 };
 

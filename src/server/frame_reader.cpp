@@ -235,7 +235,9 @@ void FrameReader::break_off(Peer& peer, const Error& why) {
   wire::append_event(body, last);
   driver_.send_event(peer, last.kind, body);
   connections_.close_after_flush(peer);
-  driver_.apply(core::Disconnected{peer.id, core::DisconnectCause::closed});
+  const std::string refused =
+      peer.guest == nullptr ? std::string() : name_of(peer) + ": " + why.message();
+  driver_.apply(core::Disconnected{peer.id, core::DisconnectCause::closed, refused});
 }
 
 }  // namespace muster::server

@@ -3,6 +3,8 @@
 #include "muster/inspect.h"
 #include "musterctl.h"
 #include "support/ranks.h"
+#include "support/raw_client.h"
+#include "support/tcpstore_bytes.h"
 
 // A hang made on purpose in each kind of call, and what `musterctl why` says of it meanwhile.
 
@@ -190,6 +192,23 @@ TEST_CASE("namespaces in which somebody waits are named from others") {
   CHECK(document["waiters"].size() == 1);
   other.cancel();
   got.get_future().wait();
+}
+
+TEST_CASE("clients of TCPStore whose requests were refused, in their namespace alone") {
+  const Musterctl musterctl;
+  ServerOptions options;
+  options.value_bytes_max = 1024;
+  options.tcpstore = {{"127.0.0.1:0", "job"}};
+  const Server server = Server::start(options).value();
+  RawClient client("127.0.0.1:" + std::to_string(server.tcpstore_ports().front()));
+  client.send(tcpstore::validate + tcpstore::set("/weights", std::string(1025, 'v')));
+  CHECK(client.receive(1).empty());
+  const auto why = [&](const std::string& name_space) {
+    return musterctl({"--server", server.addresses().front(), "--namespace", name_space, "why"});
+  };
+  CHECK(why("job").output.find("a value of SET") != std::string::npos);
+  CHECK(why("job").output.find("127.0.0.1:") != std::string::npos);
+  CHECK(why("other").output.find("a value of SET") == std::string::npos);
 }
 
 TEST_CASE("for a name that is no group the groups are named, and who waits for such a key") {

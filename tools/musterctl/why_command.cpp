@@ -115,12 +115,19 @@ void add_key_waiters(Answer& answer, const std::vector<WaiterInfo>& waiters) {
   answer.document["waiters"] = std::move(all);
 }
 
-/// The namespaces in which somebody waits beside this one: with the wrong one nothing hangs.
+/// The namespaces in which somebody waits beside this one: with the wrong one nothing hangs. And
+/// clients of TCPStore that learn nothing from their own errors.
 muster::Result<void> add_other_namespaces(Run& run, Answer& answer) {
   const auto status = run.store.status(run.left());
   if (!status) return status.error();
   for (const auto& [name, value] : *status) {
     if (name == "other_namespaces_waiting_count") answer.document[name] = std::stoull(value);
+    if (name == "tcpstore_disconnected") {
+      answer.document[name] = value;
+      if (!value.empty()) {
+        answer.text += "clients of TCPStore were disconnected: " + printable(value) + '\n';
+      }
+    }
     if (name != "other_namespaces_waiting") continue;
     answer.document[name] = value;
     if (value.empty()) continue;
