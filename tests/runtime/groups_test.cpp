@@ -123,8 +123,11 @@ TEST_CASE("each dimension of size 1 of a mesh has a group of its own") {
     const Mesh mesh = must(Mesh::create({{"data", data}, {"tensor", 1}, {"pipeline", 1}}));
     job.run([&](Runtime& runtime) {
       std::vector<RankGroup> groups;
-      for (const char* const dimension : {"tensor", "data", "pipeline"})
+      for (const std::string dimension : {"tensor", "data", "pipeline"}) {
         groups.push_back(must(runtime.subgroup(mesh, dimension)));
+        const std::string name(groups.back().group()->name());
+        CHECK(name.find("@" + dimension) != std::string::npos);  // operators see it
+      }
       SubgroupOptions named;
       named.name = "second";
       groups.push_back(must(runtime.subgroup(mesh, "tensor", named)));

@@ -2,7 +2,6 @@
 
 #include <memory>
 #include <string>
-#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -21,9 +20,11 @@ namespace {
 /// From (address, namespace, descriptor of a listening socket or -1).
 std::vector<TcpStorePort> tcpstore_ports_of(const py::dict& given) {
   std::vector<TcpStorePort> ports;
-  for (auto& [address, name_space, listening_socket] :
-       option_of<std::vector<std::tuple<std::string, std::string, int>>>(given, "tcpstore")) {
-    ports.push_back({std::move(address), std::move(name_space), listening_socket});
+  for (const py::handle port : given["tcpstore"]) {
+    const auto fields = py::reinterpret_borrow<py::tuple>(port);
+    ports.push_back({argument_of<std::string>(fields[0], "tcpstore"),
+                     argument_of<std::string>(fields[1], "tcpstore"),
+                     argument_of<int>(fields[2], "tcpstore")});
   }
   return ports;
 }
@@ -32,7 +33,7 @@ TcpStoreDialect dialect_of(const std::string& name) {
   if (name == "first") return TcpStoreDialect::first;
   if (name == "second") return TcpStoreDialect::second;
   if (name == "newest") return TcpStoreDialect::newest;
-  throw py::value_error("tcpstore_dialect is first, second or newest, not " + name);
+  refuse_choice("tcpstore_dialect", "first, second or newest", name);
 }
 
 ServerOptions server_options_of(const py::dict& given) {
@@ -49,7 +50,7 @@ ServerOptions server_options_of(const py::dict& given) {
   options.allow_unauthenticated_tcpstore = option_of<bool>(given, "allow_unauthenticated_tcpstore");
   options.tcpstore_dialect = dialect_of(option_of<std::string>(given, "tcpstore_dialect"));
   options.tcpstore_idle_lifetime =
-      duration_of(given["tcpstore_idle_lifetime"], options.tcpstore_idle_lifetime);
+      duration_option_of(given, "tcpstore_idle_lifetime", options.tcpstore_idle_lifetime);
   options.label = option_of<std::string>(given, "label");
   options.session_timeout = duration_option_of(given, "session_timeout", options.session_timeout);
   options.heartbeat = duration_option_of(given, "heartbeat", options.heartbeat);

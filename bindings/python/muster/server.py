@@ -8,7 +8,7 @@ from typing import Literal
 from muster import _core
 from muster._events import as_logger
 from muster._handles import Handle
-from muster._keywords import names_keywords
+from muster._keywords import iterable_of, names_keywords, refuse_type
 from muster.store import Time
 
 __all__ = ["Server"]
@@ -20,14 +20,16 @@ NAMESPACE_OF_TCPSTORE = "tcpstore"
 def _ports_of(given: str | int | Sequence[str | int]) -> list[tuple[str, str, int]]:
     """Addresses, namespaces and descriptors, of which one is -1 or not used."""
     ports = []
-    for one in [given] if isinstance(given, (str, int)) else given:
-        if isinstance(one, int) and not isinstance(one, bool) and one >= 0:
-            ports.append(("127.0.0.1:0", NAMESPACE_OF_TCPSTORE, one))
-        elif isinstance(one, str):
+    for one in [given] if isinstance(given, (str, int)) else iterable_of(given, "tcpstore"):
+        if isinstance(one, str):
             address, equals, namespace = one.partition("=")
             ports.append((address, namespace if equals else NAMESPACE_OF_TCPSTORE, -1))
+        elif not isinstance(one, int) or isinstance(one, bool):
+            raise refuse_type(one, "tcpstore", "HOST:PORT[=NAMESPACE], or a descriptor")
+        elif one < 0:
+            raise ValueError(f"tcpstore: a descriptor is not negative: {one}")
         else:
-            raise ValueError(f"tcpstore is HOST:PORT[=NAMESPACE] or a descriptor, not {one!r}")
+            ports.append(("127.0.0.1:0", NAMESPACE_OF_TCPSTORE, one))
     return ports
 
 
