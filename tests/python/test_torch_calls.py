@@ -63,9 +63,12 @@ def test_stores_of_a_process_share_a_thread_also_after_a_fork(make: Make, addres
     assert stores[-1].get("a") == b"1"
     child = os.fork()
     if child == 0:
-        store = Store(address, namespace="of a child", timeout=PATIENCE)
-        store.set("a", "2")
-        os._exit(0 if store.get("a") == b"2" else 1)
+        try:
+            store = Store(address, namespace="of a child", timeout=PATIENCE)
+            store.set("a", "2")
+            os._exit(0 if store.get("a") == b"2" else 1)
+        finally:
+            os._exit(2)
     assert os.waitpid(child, 0)[1] == 0
 
 

@@ -147,6 +147,23 @@ def test_the_arguments_are_torchs_by_position_and_by_name() -> None:
     assert len(servers()) == 2
 
 
+@pytest.mark.parametrize("wrong", [
+    {"host_name": None}, {"host_name": 1}, {"port": "0"}, {"port": 1.5}, {"port": -1},
+    {"port": 1 << 16}, {"port": None}, {"world_size": "2"}, {"world_size": 1.5},
+    {"timeout": "1"}, {"timeout": None}, {"timeout": float("nan")}, {"master_listen_fd": "3"},
+    {"master_listen_fd": 999}, {"master_listen_fd": -1}, {"host_name": "no.such.host.invalid"},
+    {"host_name": ""},
+], ids=str)
+def test_wrong_arguments_leave_nothing(wrong: dict[str, Any]) -> None:
+    given: dict[str, Any] = {"host_name": HOST, "port": 0, "world_size": 1, "is_master": True}
+    with pytest.raises((TypeError, ValueError, OSError, RuntimeError)) as raised:
+        dist.TCPStore(**{**given, **wrong})
+    assert servers() == [] and not isinstance(raised.value, muster.MusterError)
+    said = str(raised.value)
+    if not isinstance(raised.value, TypeError):  # which is pybind11's of torch's own class
+        assert "C++" not in said and "arg0" not in said
+
+
 def test_a_master_waits_for_its_workers(process: Start) -> None:
     port = reserved()
     workers = process("""
@@ -327,9 +344,12 @@ def test_a_forked_child_ends_nothing_of_its_parents() -> None:
     port = store.port
     child = os.fork()
     if child == 0:
-        del store
-        gc.collect()
-        os._exit(0 if _tcpstore._servers[port].end_if_over() else 1)
+        try:
+            del store
+            gc.collect()
+            os._exit(0 if _tcpstore._servers[port].end_if_over() else 1)
+        finally:
+            os._exit(2)
     assert os.waitpid(child, 0)[1] == 0
     store.set("a", "1")
     assert client_at(port).get("a") == b"1"

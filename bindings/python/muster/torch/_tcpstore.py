@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import ipaddress
 import logging
+import operator
 import os
 import socket
 import struct
@@ -277,17 +278,20 @@ class TCPStore(torchs, metaclass=_Kind):  # type: ignore[misc]
     ) -> None:
         seconds: Any = timeout
         patience = timeout if isinstance(timeout, timedelta) else timedelta(seconds=seconds)
-        given = (world_size, False, patience, wait_for_workers)
+        count = None if world_size is None else operator.index(world_size)
+        given = (count, False, patience, wait_for_workers)
         options = {"use_libuv": use_libuv} if _KNOWS_LIBUV else {}
         served = None
         if is_master:
-            served = serve(host_name, port, master_listen_fd, multi_tenant)
+            if not isinstance(host_name, str) or not 0 <= operator.index(port) < 1 << 16:
+                raise TypeError(f"TCPStore: no host name {host_name!r} or no port {port!r}")
+            served = serve(host_name, operator.index(port), master_listen_fd, multi_tenant)
         if served is None:
             super().__init__(host_name, port, *given, **options)
             return
         try:
-            if wait_for_workers and world_size is not None and world_size > 1:
-                await_others(host_name, served.port, world_size, patience)
+            if wait_for_workers and count is not None and count > 1:
+                await_others(host_name, served.port, count, patience)
             super().__init__(host_name, served.port, *given, **options)
         except BaseException:
             served.refuse()
