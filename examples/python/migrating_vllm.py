@@ -16,12 +16,15 @@ RANKS = 3
 
 
 def stand_in_for_vllm() -> None:
-    """So that this runs without vLLM."""
+    """So that this runs without vLLM: its module, with a class of that shape."""
+    from muster.compat.vllm import StatelessProcessGroup
+
     names = ("vllm", "vllm.distributed", "vllm.distributed.utils")
     for name in names:
         sys.modules.setdefault(name, types.ModuleType(name))
     utils = sys.modules[names[-1]]
-    utils.__dict__.setdefault("StatelessProcessGroup", type("StatelessProcessGroup", (), {}))
+    original = type("StatelessProcessGroup", (StatelessProcessGroup,), {})
+    utils.__dict__.setdefault("StatelessProcessGroup", original)
 
 
 def patch() -> None:

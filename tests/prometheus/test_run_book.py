@@ -55,6 +55,7 @@ class Story:
         """What the command names is there; the command with names as they are here."""
         for name in ("job7", "job8"):
             self.server.musterctl("--namespace", name, "set", "key", "value")
+        until(self.jobs_are_left)
         keys = self.folder / "job7.jsonl"
         if not keys.exists():
             keys.write_text('{"key": "a", "value": "b"}\n')
@@ -63,6 +64,11 @@ class Story:
             command = command.replace(f" {SESSION} ", f" {session['session']} ")
             command = command.replace(PROCESS, session["process"])
         return command.replace("GROUP", "tp0").replace("other:29400", self.other.address)
+
+    def jobs_are_left(self) -> bool:
+        """On a busy machine musterctl may end before its goodbye is sent."""
+        namespaces = json.loads(self.server.musterctl("--json", "namespaces"))
+        return not any(each["sessions"] for each in namespaces if each["name"] in ("job7", "job8"))
 
     def new_session(self) -> dict[str, str]:
         class Waiting:

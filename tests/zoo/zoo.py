@@ -66,9 +66,13 @@ OF_NCCL = [["unit_nccl"], ["nccl_blocking", "nccl_calls", "nccl_doubles", "nccl_
                            "nccl_scaled", "nccl_unique_id"], ["nccl_communicator"]]
 OWN_TESTS = {
     "auth": [["unit_auth"]],
+    "client": [["e2e_client"]],
+    "client_tls": [["e2e_tls"]],
     "communicator": OF_NCCL,
     "json": [["unit_json"], ["e2e_musterctl"]],
+    "launch": [["script_launch"], ["musterrun_surroundings"], ["e2e_musterrun", "e2e_musterd"]],
     "nccl": OF_NCCL,
+    "server_door": [["e2e_credential_commands", "e2e_door_of_musterd"]],
     "server_http": [["unit_http", "unit_live", "unit_server"]],
     "tensors": [["runtime_tensor_parts"], ["runtime_tensors"]],
     "shared": [["runtime_shared", "runtime_file_lock"]],
