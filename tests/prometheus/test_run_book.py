@@ -68,7 +68,8 @@ class Story:
     def jobs_are_left(self) -> bool:
         """On a busy machine musterctl may end before its goodbye is sent."""
         namespaces = json.loads(self.server.musterctl("--json", "namespaces"))
-        return not any(each["sessions"] for each in namespaces if each["namespace"] in ("job7", "job8"))
+        jobs = [each for each in namespaces if each["namespace"] in ("job7", "job8")]
+        return not any(job["sessions"] for job in jobs)
 
     def new_session(self) -> dict[str, str]:
         class Waiting:
