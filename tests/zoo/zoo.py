@@ -72,7 +72,7 @@ OWN_TESTS = {
     "json": [["unit_json"], ["e2e_musterctl"]],
     "launch": [["script_launch"], ["musterrun_surroundings"], ["e2e_musterrun", "e2e_musterd"]],
     "nccl": OF_NCCL,
-    "server_door": [["e2e_credential_commands", "e2e_door_of_musterd"]],
+    "server_door": [["e2e_credential_commands", "e2e_door_of_musterd"], ["stress_reloads"]],
     "server_http": [["unit_http", "unit_live", "unit_server"]],
     "tensors": [["runtime_tensor_parts"], ["runtime_tensors"]],
     "shared": [["runtime_shared", "runtime_file_lock"]],
