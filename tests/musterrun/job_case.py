@@ -12,7 +12,8 @@ from pathlib import Path
 
 PROGRAMS = {}  # name -> path, as Meson gives them
 KILL_TIMEOUT_S = 60
-OUTER = re.compile("MUSTER(?!_TEST_|_PLANTED)|PET_|RANK$|WORLD_SIZE$|LOCAL_|NODE_RANK|MASTER_|CUDA_")
+OUTER = re.compile(
+    "MUSTER(?!_TEST_|_PLANTED)|PET_|RANK$|WORLD_SIZE$|LOCAL_|NODE_RANK|MASTER_|CUDA_")
 
 # As from a terminal, also if these tests run under nohup or behind a shell's "&".
 for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):
