@@ -8,11 +8,13 @@ import inspect
 import os
 import subprocess
 import threading
+import time
 import weakref
 from collections.abc import Callable
 from datetime import timedelta
 from decimal import Decimal
 from fractions import Fraction
+from pathlib import Path
 from subprocess import Popen
 from typing import Any
 
@@ -429,3 +431,35 @@ def test_the_package_has_its_version() -> None:
         [os.environ["MUSTERD"], "--version"], capture_output=True, text=True, timeout=60
     )
     assert done.stdout.split()[1] == muster.__version__
+
+
+def resident_bytes(pid: int) -> int:
+    return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+def test_musterd_gives_back_the_memory_of_removed_keys() -> None:
+    server = Popen(
+        [os.environ["MUSTERD"], "--listen", "127.0.0.1:0", "--log-level", "warning"],
+        stdout=subprocess.PIPE, text=True,
+    )
+    try:
+        assert server.stdout is not None
+        address = server.stdout.readline().split()[-1]
+        if "libasan" in Path(f"/proc/{server.pid}/maps").read_text():
+            pytest.skip("with a sanitizer of memory, what is freed stays in quarantine")
+        with muster.Store(address) as store:
+            # Small values, between which some stay: so the C library keeps what is freed.
+            names = [f"k{number}" for number in range(20_000)]
+            for first in range(0, len(names), 1000):
+                store.multi_set({name: b"v" * 4000 for name in names[first : first + 1000]})
+            full = resident_bytes(server.pid)
+            assert full > 80_000_000
+            for first in range(0, len(names), 1000):
+                store.multi_remove(names[first : first + 999])
+            deadline = time.monotonic() + 30
+            while resident_bytes(server.pid) > full / 2:
+                assert time.monotonic() < deadline, "the memory stays the server's"
+                time.sleep(0.01)
+    finally:
+        server.kill()
+        server.communicate(timeout=60)
