@@ -1,5 +1,5 @@
-"""What is raised where an argument that has to have its name has none, is of another type, or is a
-key. muster._core checks scalars and buffers."""
+"""Errors of wrong arguments: given by position instead of by name, of another type, or a key.
+muster._core checks scalars and buffers."""
 
 from __future__ import annotations
 

@@ -342,8 +342,8 @@ _CLASSES: dict[str, type[MusterError]] = {
 
 
 class _InterpreterEnds(Closed):
-    """A call begins when the interpreter ends, in the thread that ends it. muster._core raises it
-    without running code of Python's, so its fields are those of the class."""
+    """Refuses a call that an ``atexit`` function makes after Muster's own. muster._core raises it
+    without running Python code, so its fields are attributes of the class."""
 
     __init__ = Exception.__init__  # type: ignore[assignment]
     code = "closed"

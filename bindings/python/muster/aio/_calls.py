@@ -94,7 +94,7 @@ class _Loop:
         return value if convert is None else convert(value)
 
     async def _given_back(self, future: asyncio.Future[Any]) -> asyncio.Future[Any]:
-        """Gives back what was taken for a task that is cancelled, and returns how that ends."""
+        """Returns a taken value to the server when its task was cancelled."""
         if future.exception() or not isinstance(future.result(), _core.TakenValue):
             return future
         self._last += 1

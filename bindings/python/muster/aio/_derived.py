@@ -2,7 +2,7 @@
 
 ``_derived`` makes a class of a blocking one. Its methods with a timeout become coroutine functions
 with the same parameters and docstring. What an asynchronous class needs beyond that is in store.py,
-group.py and operate.py. The types are in _derived.pyi, which tests/python/stubs.py writes.
+group.py and operate.py. The types are in _derived.pyi, which tests/python/async_types.py writes.
 """
 
 from __future__ import annotations
