@@ -58,7 +58,7 @@ PURE_LAYERS = {"wire", "auth", "core", "core/memory", "core/session", "core/keys
                "client/protocol", "launch"}
 # Folder above the libraries -> what it may include of src/, beside the public headers.
 TOOL_LAYERS = {
-    "tools/musterrun/": {"launch", "base", "auth"},
+    "tools/musterrun/": {"launch", "base", "auth", "net"},
     "tools/musterctl/": {"auth", "base", "json", "net", "server/http"},
     "tools/musterd/": {"base", "json", "server/http"},
     "tools/support/": {"base"},

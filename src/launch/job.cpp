@@ -65,7 +65,7 @@ void Job::handle(const PlanSeen& event, Instant now) {
   plan_ = plan;
   waiting_plan_.reset();
   verdict_.reset();
-  leadership_.attempt_begins();
+  leadership_.attempt_begins(now);
   node_rank_ = number_ ? plan.rank_of(*number_) : std::nullopt;
   effects_.emplace_back(AwaitVerdict{plan.attempt});
   effects_.emplace_back(AwaitPlan{plan.attempt + 1});

@@ -11,6 +11,9 @@ std::string seconds_of(Duration duration) {
   return std::to_string(std::chrono::duration_cast<std::chrono::seconds>(duration).count()) + " s";
 }
 
+constexpr int quick_attempts = 3;  // that use no restart
+constexpr Duration pause_max = std::chrono::seconds(60);
+
 bool has_wanted_rank(const Node& node) { return node.wanted_rank.has_value(); }
 
 }  // namespace
@@ -22,6 +25,12 @@ std::optional<Effect> Leadership::decide(const Situation& situation, const Roste
   if (situation.plan == nullptr) return decide_first(roster, now);
   if (situation.verdict == nullptr) return grow(situation, roster);
   return decide_next(*situation.plan, *situation.verdict, roster, now);
+}
+
+void Leadership::attempt_begins(Instant now) {
+  was_short_of_nodes_ = false;
+  has_told_of_pause_ = false;
+  began_ = now;
 }
 
 std::optional<Effect> Leadership::decide_first(const Roster& roster, Instant now) {
@@ -50,6 +59,13 @@ std::optional<Effect> Leadership::decide_next(const Plan& plan, const Verdict& v
   const std::vector<Node> there = roster.without(verdict.nodes);
   if (static_cast<int>(there.size()) >= options_.nodes_min) {
     const bool uses_restart = has_failed || was_short_of_nodes_;
+    const Duration pause = uses_restart ? Duration::zero() : pause_before_next(plan, now);
+    if (pause > Duration::zero()) {
+      if (std::exchange(has_told_of_pause_, true)) return {};
+      return Say{Importance::notice, "nodes come and go: attempt " +
+                                         std::to_string(plan.attempt + 2) + " is held back for " +
+                                         seconds_of(pause + std::chrono::milliseconds(999))};
+    }
     return this->plan(plan.attempt + 1, plan.restarts_used + (uses_restart ? 1 : 0), there);
   }
   was_short_of_nodes_ = true;
@@ -71,6 +87,14 @@ std::optional<Effect> Leadership::grow(const Situation& situation, const Roster&
   verdict.kind = Verdict::Kind::scaled_up;
   verdict.text = "a node has come: " + list_of({roster.nodes().back()});
   return PublishVerdict{plan.attempt, std::move(verdict)};
+}
+
+Duration Leadership::pause_before_next(const Plan& plan, Instant now) const {
+  const int slow_attempts = plan.attempt - plan.restarts_used - quick_attempts + 1;
+  if (slow_attempts <= 0) return {};
+  const Duration apart = std::min(
+      pause_max, Duration(std::chrono::seconds(1)) * (1 << std::min(slow_attempts - 1, 6)));
+  return began_ + apart - now;
 }
 
 /// Ranks that people have told count, if all nodes have one; else the order of arrival.

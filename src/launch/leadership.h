@@ -24,7 +24,7 @@ class Leadership {
 
   /// What is to be published now.
   std::optional<Effect> decide(const Situation& situation, const Roster& roster, Instant now);
-  void attempt_begins() { was_short_of_nodes_ = false; }
+  void attempt_begins(Instant now);
 
  private:
   std::optional<Effect> decide_first(const Roster& roster, Instant now);
@@ -32,6 +32,10 @@ class Leadership {
                                     Instant now);
   std::optional<Effect> grow(const Situation& situation, const Roster& roster) const;
   std::optional<Effect> plan(int attempt, int restarts_used, std::vector<Node> nodes);
+  /// How long the next attempt is still held back: the fourth one that uses no restart, and all
+  /// that follow, begin at least 1 s, 2 s, 4 s ... 60 s after the attempt before. Else a node that
+  /// is lost and comes back would restart all others without end.
+  Duration pause_before_next(const Plan& plan, Instant now) const;
   Effect end(int exit_code, std::string text);
 
   const JobOptions& options_;
@@ -39,6 +43,8 @@ class Leadership {
   int decided_attempt_ = -1;
   bool has_ended_job_ = false;
   bool was_short_of_nodes_ = false;  ///< since the last attempt
+  bool has_told_of_pause_ = false;   ///< before the next one
+  Instant began_{};                  ///< the last attempt
 };
 
 }  // namespace muster::launch

@@ -10,10 +10,11 @@
 #include "base/monotonic_now.h"
 #include "net/failure.h"
 
-// Life cycle of one `connect`: look the name up unless its addresses are known -> try address
-// after address -> the first that answers, or what each of them said. An address is tried more
-// than once within its time: a lost SYN, or one that a full backlog has dropped, is repeated by
-// the kernel after a second only, so a fresh socket takes its place after 250 ms, then 500 ms.
+// Life cycle of one `connect`: look the name up unless its addresses are known -> try the addresses
+// in turn, in rounds -> the first that answers, or what each of them said. In the first round each
+// address has 250 ms, so that one that is silent does not hold up the others; in the next one
+// 500 ms, in the last one the rest of its time. Each turn has a fresh socket: a SYN that was lost,
+// or dropped by a full backlog, is repeated by the kernel after a second only.
 //
 // Everything that is awaited carries the number of its attempt; what arrives under an older one
 // is dropped.
@@ -58,6 +59,12 @@ bool is_connected_to_itself(int fd) {
   return !peer.is_unix() && peer == SocketAddress::local_of(fd);
 }
 
+/// A close that sends RST: an orderly one would keep the port in TIME-WAIT for a minute.
+void reset_on_close(int fd) {
+  const linger reset{1, 0};
+  ::setsockopt(fd, SOL_SOCKET, SO_LINGER, &reset, sizeof reset);
+}
+
 }  // namespace
 
 std::shared_ptr<Connector> Connector::create(Loop& loop, Address address, Options options) {
@@ -71,7 +78,7 @@ void Connector::connect(std::function<void(Outcome outcome)> handler) {
   cancel();
   handler_ = std::move(handler);
   errors_.clear();
-  tried_count_ = 0;
+  silent_.clear();
   loop().post([weak = weak_from_this(), attempt = attempt_] {
     const auto self = weak.lock();
     if (self && self->attempt_ == attempt) self->begin();
@@ -79,6 +86,7 @@ void Connector::connect(std::function<void(Outcome outcome)> handler) {
 }
 
 void Connector::cancel() {
+  given_up_ = awaited();
   if (fd() >= 0) next_ = current_ + 1;  // it has had its turn
   end_attempt();
   handler_ = nullptr;
@@ -109,6 +117,7 @@ void Connector::after(Duration delay, void (Connector::*member)()) {
 
 void Connector::complete(Outcome outcome) {
   end_attempt();
+  given_up_.clear();
   if (const auto handler = std::exchange(handler_, nullptr)) handler(std::move(outcome));
 }
 
@@ -116,7 +125,7 @@ void Connector::complete(Outcome outcome) {
 
 void Connector::begin() {
   if (next_ >= addresses_.size()) addresses_.clear();
-  if (!addresses_.empty()) return try_next();
+  if (!addresses_.empty()) return begin_rounds();
   if (address_.is_unix()) return resolved({{SocketAddress::unix_path(address_.unix_path)}, {}});
   const std::string host = address_.host.empty() ? "localhost" : address_.host;
   if (const auto number = resolve_number(host, address_.port)) return resolved(*number);
@@ -131,6 +140,16 @@ void Connector::begin() {
   });
 }
 
+std::string Connector::awaited() const {
+  if (!handler_) return given_up_;
+  if (addresses_.empty()) return address_.host + ": no name server has answered yet";
+  std::string all = merged(errors_).detail;
+  for (const std::size_t address : silent_) {
+    all += (all.empty() ? "" : "; ") + to_string(addresses_[address]) + ": no answer yet";
+  }
+  return all;
+}
+
 void Connector::resolve_timed_out() {
   complete(ConnectError{ConnectFailure::not_resolved, address_.host + ": no name server answers"});
 }
@@ -141,37 +160,58 @@ void Connector::resolved(Resolved found) {
   if (good != addresses_.end()) std::rotate(addresses_.begin(), good, good + 1);
   next_ = 0;
   if (!handler_) return;
-  if (!addresses_.empty()) return try_next();
+  if (!addresses_.empty()) return begin_rounds();
   complete(ConnectError{ConnectFailure::not_resolved, std::move(found.detail)});
 }
 
 // Attempts.
 
-void Connector::try_next() {
-  if (tried_count_ == addresses_.size()) {
-    addresses_.clear();
-    return complete(merged(errors_));
-  }
-  current_ = (next_ + tried_count_) % addresses_.size();
-  ++tried_count_;
-  attempt_deadline_ = base::deadline_after(monotonic_now(), options_.attempt_timeout);
+void Connector::begin_rounds() {
+  for (std::size_t index = 0; index < addresses_.size(); ++index)
+    silent_.push_back((next_ + index) % addresses_.size());
+  remaining_ = options_.attempt_timeout;
   patience_ = first_patience;
+  begin_round();
+}
+
+void Connector::begin_round() {
+  turns_.assign(silent_.begin(), silent_.end());
+  const bool is_last = remaining_ < 2 * patience_;
+  if (is_last) patience_ = remaining_;
+  remaining_ -= patience_;
+  try_next();
+}
+
+void Connector::try_next() {
+  if (turns_.empty()) return end_round();
+  current_ = turns_.front();
+  turns_.pop_front();
+  turn_end_ = base::deadline_after(monotonic_now(), patience_);
   try_again();
+}
+
+void Connector::end_round() {
+  if (!silent_.empty() && remaining_ > Duration::zero()) {
+    patience_ *= 2;
+    return begin_round();
+  }
+  for (const std::size_t address : silent_) note_failure(address, ETIMEDOUT);
+  silent_.clear();
+  addresses_.clear();
+  complete(merged(errors_));
 }
 
 void Connector::try_again() {
   end_attempt();
-  const Duration left = attempt_deadline_ - monotonic_now();
-  if (left <= Duration::zero()) return attempt_failed(ETIMEDOUT);
+  const Duration left = turn_end_ - monotonic_now();
+  if (left <= Duration::zero()) return try_next();
   const SocketAddress& address = addresses_[current_];
   hold(UniqueFd(::socket(address.family(), SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)));
   if (fd() < 0) return attempt_failed(errno);
   if (::connect(fd(), address.data(), address.size()) == 0) return connected();
   if (errno == EAGAIN) return after(std::min(left, full_backlog_pause), &Connector::try_again);
   if (errno != EINPROGRESS) return attempt_failed(errno);
-  const bool is_last = left < 2 * patience_;
-  after(is_last ? left : patience_, &Connector::try_again);
-  patience_ *= 2;
+  after(left, &Connector::try_again);
   const int failed = watch(EPOLLOUT);
   if (failed != 0) attempt_failed(failed);
 }
@@ -185,16 +225,23 @@ void Connector::on_ready(std::uint32_t) {
 
 void Connector::attempt_failed(int error) {
   end_attempt();
-  errors_.push_back(
-      {kind_of(error), to_string(addresses_[current_]) + ": " + text_of_errno(error)});
+  note_failure(current_, error);
+  silent_.erase(std::find(silent_.begin(), silent_.end(), current_));
   loop().post([weak = weak_from_this(), attempt = attempt_] {
     const auto self = weak.lock();
     if (self && self->attempt_ == attempt) self->try_next();
   });
 }
 
+void Connector::note_failure(std::size_t address, int error) {
+  errors_.push_back({kind_of(error), to_string(addresses_[address]) + ": " + text_of_errno(error)});
+}
+
 void Connector::connected() {
-  if (is_connected_to_itself(fd())) return attempt_failed(ECONNREFUSED);
+  if (is_connected_to_itself(fd())) {
+    reset_on_close(fd());  // the port is the one at which a server is to listen
+    return attempt_failed(ECONNREFUSED);
+  }
   next_ = current_ + 1;
   complete(Connection::create(loop(), give_away(), addresses_[current_], options_.user_timeout));
 }

@@ -49,6 +49,11 @@ Error failure_at(const SocketAddress& address, int number, const char* during) {
   if (number == EADDRINUSE) code = ErrorCode::address_in_use;
   if (number == EACCES || number == EPERM) code = ErrorCode::permission_denied;
   std::string detail = std::string(during) + ": " + text_of_errno(number);
+  if (code == ErrorCode::address_in_use) {
+    detail +=
+        "; if nothing listens there, a connection that was closed keeps the port for a "
+        "minute (TIME-WAIT)";
+  }
   if (code == ErrorCode::permission_denied) detail += "; choose a port that this user may open";
   Error error = failure(code, std::move(detail));
   error.where = to_string(address);

@@ -188,6 +188,40 @@ class Hosts(JobCase):
         self.assertEqual(codes, [0, 0], err)
         self.assertEqual({line.split(": ")[1] for line in out.splitlines()}, {f"10.77.0.2:{PORT}"})
 
+    def test_a_name_that_becomes_one_of_this_host_is_hosted_then(self):
+        names = self.names_on(1, "")
+        self.names_on(2, "10.77.0.2 meeting.example\n")
+        looks = Looks(names)
+        launchers = [
+            self.node(host, "--node-rank", host - 1, "--allow-unauthenticated", "--tee", 1, "sh",
+                      "-c", "echo $MASTER_ADDR", meet="meeting.example") for host in (1, 2)]
+        looks.await_count(8)
+        with names.open("a") as file:
+            file.write("10.77.0.2 meeting.example\n")
+        codes, out, err = self.end_of(launchers)
+        self.assertEqual(codes, [0, 0], err)
+        self.assertEqual({line.split(": ")[1] for line in out.splitlines()}, {"10.77.0.2"})
+
+    def test_a_meeting_place_that_no_launcher_hosts_is_named(self):
+        launcher = self.node(2, "--node-rank", 1, "true", meet="10.77.0.2")
+        self.assertIn(f"no launcher serves 10.77.0.2:{PORT}; the one with --node-rank 0 does",
+                      launcher.stderr.readline())
+
+    def test_a_name_whose_address_only_this_host_reaches_is_named(self):
+        self.names_on(1, "127.0.1.1 meeting.example\n")
+        launcher = self.node(1, "true", meet="meeting.example")
+        self.assertIn("only processes of this host can reach 127.0.1.1", launcher.stderr.readline())
+
+    def test_a_name_server_that_does_not_answer_holds_up_no_deadline(self):
+        folder = self.names_on(1, "").parent
+        (folder / "nsswitch.conf").write_text("hosts: files dns\n")
+        (folder / "resolv.conf").write_text("nameserver 10.77.0.1\n")
+        ip("netns", "exec", self.hosts[0], "ip", "link", "set", "eth0", "arp", "off")  # is silent
+        launcher = self.node(1, "--join-timeout", "2s", "true", meet="meeting.example")
+        codes, _, err = self.end_of([launcher])
+        self.assertEqual(codes, [1])
+        self.assertIn("waited for meeting.example: no name server has answered yet", err)
+
     def test_a_host_that_is_cut_off_is_named_and_the_others_go_on(self):
         launchers = self.begin(nodes="1:2")
         self.cut(1, "down")

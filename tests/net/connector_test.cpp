@@ -101,6 +101,10 @@ struct Attempt {
   std::shared_ptr<Connector> connector;
 };
 
+bool has(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
 Connector::Options with_attempt_timeout(muster::Duration timeout) {
   Connector::Options options;
   options.attempt_timeout = timeout;
@@ -226,6 +230,7 @@ TEST_CASE("a socket that TCP has connected to itself has found nobody") {
   const auto* const error = std::get_if<ConnectError>(&outcome);
   REQUIRE(error);
   CHECK(error->kind == ConnectFailure::refused);
+  listen_at(address);  // its port is not in TIME-WAIT
 }
 
 TEST_CASE("an address that refuses is followed by the next one of the name") {
@@ -237,22 +242,60 @@ TEST_CASE("an address that refuses is followed by the next one of the name") {
   CHECK(attempt.connected_to() == "127.0.0.2:" + port.number());
 }
 
-TEST_CASE("an address that has not answered until a cancel is not the next one's first") {
-  TestLoop loop;
+/// At two.test, a first address that is silent, and a second one with a listener.
+struct SilentFirst {
+  explicit SilentFirst(TestLoop& loop) {
+    for (int tries = 0; tries < 100 && second.empty(); ++tries) {  // another process may have it
+      full.emplace(loop);
+      auto listenings = muster::net::listen_at({"127.0.0.2:" + full->port()}, {});
+      if (listenings) second = std::move(*listenings);
+    }
+    REQUIRE_FALSE(second.empty());
+  }
+  std::string address() const { return "two.test:" + full->port(); }
+
   std::optional<Full> full;
   std::vector<Listening> second;
-  for (int tries = 0; tries < 100 && second.empty(); ++tries) {  // it may be somebody else's port
-    full.emplace(loop);
-    auto listenings = muster::net::listen_at({"127.0.0.2:" + full->port()}, {});
-    if (listenings) second = std::move(*listenings);
-  }
-  REQUIRE_FALSE(second.empty());
-  Attempt attempt(loop, "two.test:" + full->port(), with_attempt_timeout(1h));
+};
+
+TEST_CASE("an address that is silent does not hold up the next one") {
+  TestLoop loop;
+  const SilentFirst silent(loop);
+  Attempt attempt(loop, silent.address(), with_attempt_timeout(1h));
+  CHECK(attempt.connected_to() == address_of(silent.second[0]));
+}
+
+TEST_CASE("an address that was silent in one round is tried again in the next one") {
+  TestLoop loop;
+  SilentFirst silent(loop);
+  silent.second.clear();  // refuses
+  Attempt attempt(loop, silent.address(), with_attempt_timeout(1h));
+  std::optional<Outcome> outcome;
+  attempt.connector->connect([&](Outcome result) { outcome = std::move(result); });
+  loop.run_until([&] { return has(attempt.connector->awaited(), "refused"); });
+  CHECK(has(attempt.connector->awaited(), silent.full->address() + ": no answer yet"));
+  silent.full->take_all();
+  loop.run_until([&] { return outcome.has_value(); });
+  CHECK(std::holds_alternative<std::shared_ptr<Connection>>(*outcome));
+  CHECK(attempt.connector->awaited().empty());
+}
+
+TEST_CASE("addresses that stay silent are all named") {
+  TestLoop loop;
+  const SilentFirst silent(loop);
+  const auto error = Attempt(loop, silent.full->address(), with_attempt_timeout(300ms)).failure();
+  CHECK(error.detail == silent.full->address() + ": Connection timed out");
+}
+
+TEST_CASE("an address that has not answered until a cancel is not the next one's first") {
+  TestLoop loop;
+  const SilentFirst silent(loop);
+  Attempt attempt(loop, silent.address(), with_attempt_timeout(1h));
   const int before = connect_count;
   attempt.connector->connect([](Outcome) { FAIL("nobody has answered"); });
   loop.run_until([&] { return connect_count > before; });
   attempt.connector->cancel();
-  CHECK(attempt.connected_to() == address_of(second[0]));
+  CHECK(attempt.connected_to() == address_of(silent.second[0]));
 }
 
 TEST_CASE("after a cancel nobody is called") {

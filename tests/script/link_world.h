@@ -94,6 +94,7 @@ class LinkWorld final : public client::World {
 
   void connect(std::function<void(Connected outcome)> handler) override;
   void cancel_connect() override { connecting_ = nullptr; }
+  std::string awaited() const override { return {}; }
   void mark_good() override {}
 
   client::Instant next_look_for_key() const override { return base::far_future; }

@@ -45,6 +45,11 @@ void Board::State::lose(const Error& error) {
   tell(BoardLost{"the job ends: its meeting place, " + who + ", is gone: " + error.message()});
 }
 
+void Board::State::not_reached(const Error& error) {
+  tell(BoardLost{"the job ends: its meeting place, the server at " + options.address +
+                 ", was not reached: " + error.message()});
+}
+
 void Board::State::await(const std::string& key, std::function<void(const std::string&)> handler) {
   if (!store) return;
   auto self = shared_from_this();
@@ -203,7 +208,8 @@ void Board::open() {
   muster::Store::connect_async(state_->options.address, options, state_->options.connect_timeout,
                                [self = state_](Result<muster::Store> store) {
                                  if (self->is_closed) return;
-                                 if (!store) return self->lose(store.error());
+                                 if (!store) return self->not_reached(store.error());
+                                 self->options.on_connected();
                                  self->store = *std::move(store);
                                  self->newcomer.opened_at = std::chrono::steady_clock::now();
                                  self->enter();

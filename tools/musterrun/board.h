@@ -41,6 +41,7 @@ class Board {
     muster::Duration form_timeout{};
     std::string label;
     std::function<void(std::string text)> on_notice;  ///< hears what people are to know
+    std::function<void()> on_connected;
   };
 
   /// io_thread  is served by the context

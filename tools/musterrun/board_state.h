@@ -105,6 +105,7 @@ struct Board::State : std::enable_shared_from_this<State> {
   // What that has, board.cpp.
 
   void lose(const muster::Error& error);
+  void not_reached(const muster::Error& error);
   /// Calls back with the value when the key is there, however long that takes.
   void await(const std::string& key, std::function<void(const std::string&)> handler);
   /// What was set first stays.

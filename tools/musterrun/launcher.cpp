@@ -109,6 +109,7 @@ class Launcher {
         job_(job_options_of(setup_), now()),
         signals_(context_),
         timer_(context_),
+        place_timer_(context_),
         guardian_(
             context_, std::move(setup_.guardian), [this](const Report& report) { hear(report); },
             [this](const std::string& how) { lose_guardian(how); }) {}
@@ -116,14 +117,14 @@ class Launcher {
   int run() {
     auto loop = muster::AsioLoop::create(context_.get_executor());
     if (!loop) return fail(loop.error().message());
-    auto place = MeetingPlace::open(setup_.options, loop->io_thread());
-    if (!place) return fail(place.error().message());
-    place_ = *std::move(place);
+    io_thread_ = loop->io_thread();
+    place_.emplace(context_, setup_.options, io_thread_, handlers_of_place());
+    if (auto opened = place_->open(); !opened) return fail(opened.error().message());
     await_signals();
     if (!no_namespace_.empty())
       say(Importance::detail, "there is no PID namespace for the ranks: " + no_namespace_);
-    io_thread_ = loop->io_thread();
     open_board();
+    tell_of_place(std::chrono::seconds(3));
     context_.run();
     signals_.clear();  // one ends this process, which may wait below for who reads
     guardian_.close();
@@ -151,9 +152,32 @@ class Launcher {
     options.form_timeout = std::chrono::seconds(60);
     options.label = "musterrun";
     options.on_notice = [this](const std::string& text) { say(Importance::notice, text); };
+    options.on_connected = [this] {
+      place_->reached();
+      place_timer_.cancel();
+    };
     board_.emplace(context_, io_thread_, std::move(options),
                    [this](const Event& event) { handle(event); });
     board_->open();
+  }
+
+  MeetingPlace::Handlers handlers_of_place() {
+    return {[this](const std::string& text) { say(Importance::notice, text); },
+            [this](const muster::Error& error) {
+              say(Importance::failure, error.message());
+              exit_code_ = 1;
+              context_.stop();
+            }};
+  }
+
+  /// Every 10 s, until it is reached.
+  void tell_of_place(muster::Duration delay) {
+    place_timer_.expires_after(delay);
+    place_timer_.async_wait([this](const asio::error_code& failed) {
+      if (failed) return;
+      say(Importance::notice, "waiting for the meeting place: " + place_->missing());
+      tell_of_place(std::chrono::seconds(10));
+    });
   }
 
   // Events.
@@ -292,11 +316,11 @@ class Launcher {
     place.name_space = namespace_of_attempt(setup_.job_id, place.number);
     board_->begin(effect.plan, effect.node_rank);
     if (effect.node_rank == 0) {
-      const bool has_other_nodes = effect.plan.nodes.size() > 1;
-      if (!find_master_addr(effect.plan, place)) return;
-      if (!open_master(place, has_other_nodes)) return;
-      if (has_other_nodes) board_->publish_master(place.number, text_of_master(place));
-      return start(std::move(place));
+      place_->with_own_host([this, plan = effect.plan, place](const std::string& host) {
+        if (current_.number != place.number || !current_.may_start) return;
+        start_first_node(plan, place, host);
+      });
+      return;
     }
     board_->await_master(place.number, [this, place](const std::string& text) mutable {
       if (current_.number != place.number || !current_.may_start) return;
@@ -305,11 +329,19 @@ class Launcher {
     });
   }
 
+  void start_first_node(const Plan& plan, AttemptPlace place, const std::string& own_host) {
+    const bool has_other_nodes = plan.nodes.size() > 1;
+    if (!find_master_addr(plan, place, own_host)) return;
+    if (!open_master(place, has_other_nodes)) return;
+    if (has_other_nodes) board_->publish_master(place.number, text_of_master(place));
+    start(std::move(place));
+  }
+
   /// returns  whether the ranks of all nodes can be told one
-  bool find_master_addr(const Plan& plan, AttemptPlace& place) {
+  bool find_master_addr(const Plan& plan, AttemptPlace& place, const std::string& own_host) {
     const LaunchOptions& options = setup_.options;
     const auto& given = options.master.addr ? options.master.addr : options.rendezvous.local_addr;
-    place.master_addr = given ? *given : place_->own_host();
+    place.master_addr = given ? *given : own_host;
     if (given) return true;
     const auto other = std::find_if(plan.nodes.begin(), plan.nodes.end(), [&](const Node& node) {
       return node.host != plan.nodes.front().host;
@@ -424,6 +456,7 @@ class Launcher {
   Job job_;
   asio::signal_set signals_;
   asio::steady_timer timer_;
+  asio::steady_timer place_timer_;
   GuardianLink guardian_;
   std::optional<MeetingPlace> place_;
   std::optional<Board> board_;

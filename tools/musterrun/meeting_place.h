@@ -1,8 +1,11 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+
+#include <asio/io_context.hpp>
 
 #include "base/file_handle.h"
 #include "launch/options.h"
@@ -23,30 +26,44 @@ bool has_key();
 /// errors  unavailable (the system has no random numbers)
 muster::Result<void> serve_this_user(muster::ServerOptions& to);
 
-/// The Muster server of a job: one that stands elsewhere, or one that this process hosts.
+/// The Muster server of a job: one that is elsewhere, or one that this process hosts.
+///
+/// threads  that of the context; no call blocks
 class MeetingPlace {
  public:
-  /// Hosts one on this host if the job has no rendezvous, or if that is an address of this host at
-  /// which nobody listens. One for this host alone asks for the key of the environment; without one
-  /// it is at a Unix socket, and serves this user and root.
-  ///
-  /// errors  those of Server::start
-  static muster::Result<MeetingPlace> open(const muster::launch::LaunchOptions& options,
-                                           const std::shared_ptr<muster::IoThread>& io_thread);
+  struct Handlers {
+    std::function<void(const std::string& text)> on_notice;
+    std::function<void(const muster::Error& error)> on_failure;  ///< it has to host, and cannot
+  };
 
-  const std::string& address() const { return address_; }
-  /// This host as others of the job reach it, which is looked up again until it is known: the
-  /// name of the place may appear after this process has begun.
+  /// options    outlives this
+  /// io_thread  is served by the context
+  MeetingPlace(asio::io_context& context, const muster::launch::LaunchOptions& options,
+               std::shared_ptr<muster::IoThread> io_thread, Handlers handlers);
+  ~MeetingPlace();
+
+  /// Starts a server on this host if the job has no rendezvous: it asks for the key of the
+  /// environment; without one it is at a Unix socket, and serves this user and root. Else looks the
+  /// name of the rendezvous up, every second until `reached`: the name may appear, or move to this
+  /// host, after this process has started. If node rank 0 is this launcher's, or no node has a
+  /// rank, a server is started as soon as the name is one of this host's and no process listens
+  /// there.
   ///
-  /// Blocks for a look-up.
-  ///
-  /// returns  empty: it is not known
-  const std::string& own_host();
+  /// errors  those of Server::start, without a rendezvous
+  muster::Result<void> open();
+  /// A launcher is connected to it.
+  void reached();
+
+  const std::string& address() const;
+  /// Calls `handler` with the address of this host on the way to the place, from which other hosts
+  /// reach this one: now, or after the look-up that runs. Empty: it is not known.
+  void with_own_host(std::function<void(const std::string& host)> handler);
+  /// Why the place is not reached, as far as this launcher knows; for people.
+  std::string missing() const;
 
  private:
-  std::string address_;
-  std::string own_host_ = "127.0.0.1";
-  std::optional<muster::Server> server_;
+  struct State;
+  std::shared_ptr<State> state_;
 };
 
 /// A port that nobody else is given, until a process that may share addresses (SO_REUSEADDR)

@@ -124,11 +124,12 @@ void Driver::pump() {
 
 void Driver::settle_establishments() {
   std::vector<std::pair<Establishments::Waiting, Result<void>>> settled;
+  const std::string awaited = world_.awaited();
   {
     const std::lock_guard lock(state_.mutex);
     const protocol::Protocol& protocol = *state_.protocol;
     settled = state_.establishments.take_settled(protocol.session(), protocol.established(),
-                                                 world_.now());
+                                                 world_.now(), awaited);
   }
   for (auto& [waiting, outcome] : settled) waiting.done(std::move(outcome));
 }

@@ -33,11 +33,12 @@ void Establishments::cancel(const CancelRequests& requests) {
 }
 
 std::vector<std::pair<Establishments::Waiting, Result<void>>> Establishments::take_settled(
-    const protocol::Session& session, bool is_established, Instant now) {
+    const protocol::Session& session, bool is_established, Instant now,
+    const std::string& awaited) {
   const bool stands = is_established && session.failure() == nullptr;
   std::vector<std::pair<Waiting, Result<void>>> settled;
   for (auto waiting = waiting_.begin(); waiting != waiting_.end();) {
-    auto outcome = stands ? Result<void>() : outcome_of(*waiting, session, now);
+    auto outcome = stands ? Result<void>() : outcome_of(*waiting, session, now, awaited);
     if (!outcome) {
       ++waiting;
       continue;
@@ -50,7 +51,8 @@ std::vector<std::pair<Establishments::Waiting, Result<void>>> Establishments::ta
 
 std::optional<Result<void>> Establishments::outcome_of(const Waiting& waiting,
                                                        const protocol::Session& session,
-                                                       Instant now) const {
+                                                       Instant now,
+                                                       const std::string& awaited) const {
   if (const Error* const failed = session.failure()) {
     const bool may_pass =
         session.admission() != protocol::Admission::over &&
@@ -60,18 +62,19 @@ std::optional<Result<void>> Establishments::outcome_of(const Waiting& waiting,
   if (waiting.is_cancelled) {
     return Result<void>(failure(ErrorCode::cancelled, "cancelled by its caller"));
   }
-  if (now >= waiting.deadline) return Result<void>(not_established(waiting, session, now));
+  if (now >= waiting.deadline) return Result<void>(not_established(waiting, session, now, awaited));
   return std::nullopt;
 }
 
 Error Establishments::not_established(const Waiting& waiting, const protocol::Session& session,
-                                      Instant now) const {
+                                      Instant now, const std::string& awaited) const {
   Error error = session.last_trouble();
   error.where = session.options().where;
   error.decided_by = "client";
   error.detail = "tried " + std::to_string(attempt_count_) + " times in " +
                  std::to_string((now - waiting.begun) / std::chrono::milliseconds(1)) +
                  " ms; last: " + error.detail;
+  if (!awaited.empty()) error.detail += "; waited for " + awaited;
   error.actual = 0;
   return error;
 }

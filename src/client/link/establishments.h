@@ -42,16 +42,19 @@ class Establishments {
   /// All that are meant.
   void cancel(const CancelRequests& requests);
 
-  /// Those that wait no longer, and what they are to be told.
+  /// Those that wait no longer, with their results.
+  ///
+  /// awaited  what the last attempt waits for, if it has not ended; or empty
   std::vector<std::pair<Waiting, Result<void>>> take_settled(const protocol::Session& session,
-                                                             bool is_established, Instant now);
+                                                             bool is_established, Instant now,
+                                                             const std::string& awaited);
   Instant next_deadline() const;
 
  private:
   std::optional<Result<void>> outcome_of(const Waiting& waiting, const protocol::Session& session,
-                                         Instant now) const;
-  Error not_established(const Waiting& waiting, const protocol::Session& session,
-                        Instant now) const;
+                                         Instant now, const std::string& awaited) const;
+  Error not_established(const Waiting& waiting, const protocol::Session& session, Instant now,
+                        const std::string& awaited) const;
 
   std::vector<Waiting> waiting_;
   std::uint64_t attempt_count_ = 0;  ///< to connect, since the first of them came

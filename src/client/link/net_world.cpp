@@ -90,6 +90,8 @@ void NetWorld::cancel_connect() {
   if (connector_) connector_->cancel();
 }
 
+std::string NetWorld::awaited() const { return connector_ ? connector_->awaited() : ""; }
+
 void NetWorld::mark_good() {
   if (connector_) connector_->mark_good();
   if (credential_) credential_->mark_good();

@@ -43,6 +43,7 @@ class NetWorld final : public World {
 
   void connect(std::function<void(Connected outcome)> handler) override;
   void cancel_connect() override;
+  std::string awaited() const override;
   void mark_good() override;
 
   Instant next_look_for_key() const override;

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <string>
 #include <string_view>
 #include <variant>
 
@@ -64,6 +65,7 @@ class World {
   /// As `net::Connector`.
   virtual void connect(std::function<void(Connected outcome)> handler) = 0;
   virtual void cancel_connect() = 0;
+  virtual std::string awaited() const = 0;
   virtual void mark_good() = 0;
 
   /// When to ask `has_newer_key`, while a connection stands.
