@@ -12,6 +12,8 @@
 #include "client/group/process_group_impl.h"
 #include "embed/embedded_server.h"
 #include "muster/process_group.h"
+#include "net/address/address.h"
+#include "net/address/resolver.h"
 #include "net/io_thread.h"
 
 // A group by host and port: rank 0 serves (or finds who serves) -> connect -> join -> the server or
@@ -91,6 +93,17 @@ Error not_served(Error error, int rank, const HostedGroupOptions& options) {
   error.ranks.emplace_back().rank = 0;
   error.rank_ranges = {{0, 0}};
   error.detail += "; rank 0 serves here, has it started?";
+  return error;
+}
+
+/// The other ranks have not come to a server that only this host reaches.
+Error not_reached(Error error, std::string_view host, const std::string& address) {
+  const auto parsed = net::parse_address(address);
+  if (error.code != ErrorCode::timed_out || !parsed || parsed->is_unix()) return error;
+  const auto served = net::resolve_number(parsed->host, parsed->port);
+  if (!served) return error;
+  const auto note = net::note_on_loopback(std::string(host), served->addresses.front());
+  if (!note.empty()) error.detail += "; " + note;
   return error;
 }
 
@@ -187,7 +200,9 @@ Result<StatelessProcessGroup> StatelessProcessGroup::create(
   };
   auto group = join_until_answered(*store, options.store, join, time_left);
   if (!group) {
-    Error error = failed(not_served(std::move(group).error(), rank, options));
+    Error lost = not_served(std::move(group).error(), rank, options);
+    if (*server) lost = not_reached(std::move(lost), host, address);
+    Error error = failed(std::move(lost));
     if (*server) (*server)->give_up("rank 0 gave up: " + error.message());
     return error;
   }

@@ -234,7 +234,11 @@ void Connector::attempt_failed(int error) {
 }
 
 void Connector::note_failure(std::size_t address, int error) {
-  errors_.push_back({kind_of(error), to_string(addresses_[address]) + ": " + text_of_errno(error)});
+  const SocketAddress& of = addresses_[address];
+  std::string detail = to_string(of) + ": " + text_of_errno(error);
+  if (const std::string note = note_on_loopback(address_.host, of); !note.empty())
+    detail += " (" + note + ")";
+  errors_.push_back({kind_of(error), std::move(detail)});
 }
 
 void Connector::connected() {

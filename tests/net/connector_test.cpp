@@ -33,11 +33,16 @@ extern "C" int connect(int fd, const sockaddr* address, socklen_t size) {
   return static_cast<int>(::syscall(SYS_connect, fd, address, size));
 }
 
-/// As the system's, but knows the host two.test, which has the addresses 127.0.0.1 and 127.0.0.2.
+/// As the system's, but knows the hosts two.test, with the addresses 127.0.0.1 and 127.0.0.2, and
+/// own.test, with 127.0.1.1.
 extern "C" int getaddrinfo(const char* host, const char* port, const addrinfo* hints,
                            addrinfo** found) {
   static const auto of_system =
       reinterpret_cast<decltype(&::getaddrinfo)>(::dlsym(RTLD_NEXT, "getaddrinfo"));
+  if (host != nullptr && std::string_view(host) == "own.test" &&
+      (hints->ai_flags & AI_NUMERICHOST) == 0) {
+    return of_system("127.0.1.1", port, hints, found);
+  }
   if (host == nullptr || std::string_view(host) != "two.test" ||
       (hints->ai_flags & AI_NUMERICHOST) != 0) {
     return of_system(host, port, hints, found);
@@ -193,6 +198,15 @@ TEST_CASE("a port where nobody listens refuses, and the address is named") {
   CHECK(error.kind == ConnectFailure::refused);
   CHECK(error.detail.find(address) != std::string::npos);
   CHECK(Attempt(loop, "unix:/nowhere/at/all").failure().kind == ConnectFailure::refused);
+}
+
+TEST_CASE("a name whose address only this host reaches is named with it") {
+  TestLoop loop;
+  const std::string port = std::to_string(listen_at("127.0.1.1:0")[0].address().port());
+  const ConnectError error = Attempt(loop, "own.test:" + port).failure();
+  CHECK(has(error.detail,
+            "only processes of this host can reach 127.0.1.1, the address of own.test"));
+  CHECK_FALSE(has(Attempt(loop, "127.0.1.1:" + port).failure().detail, "this host"));
 }
 
 TEST_CASE("a host name without an address is not resolved") {

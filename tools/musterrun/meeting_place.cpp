@@ -216,13 +216,13 @@ Result<void> MeetingPlace::State::host_at(const std::vector<net::SocketAddress>&
   give_key(how);
   auto started = start(std::move(how));
   if (!started && started.error().code == ErrorCode::address_in_use) return {};
-  const bool is_local = std::all_of(
-      own.begin(), own.end(), [](const net::SocketAddress& each) { return each.is_local_only(); });
-  const bool is_name = !net::resolve_number(there.host, there.port) && there.host != "localhost";
-  if (started && is_local && is_name && options.placement.nodes.max > 1) {
-    handlers.on_notice("only processes of this host can reach " + own.front().host() +
-                       ", the address of " + there.host +
-                       " here: launchers of other hosts do not come. Correct /etc/hosts, or give "
+  const auto is_for_others = [this](const net::SocketAddress& each) {
+    return net::note_on_loopback(there.host, each).empty();
+  };
+  if (started && options.placement.nodes.max > 1 &&
+      std::none_of(own.begin(), own.end(), is_for_others)) {
+    handlers.on_notice(net::note_on_loopback(there.host, own.front()) +
+                       ": launchers of other hosts do not come. Correct /etc/hosts, or give "
                        "--rendezvous with an address");
   }
   return started;

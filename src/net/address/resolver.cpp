@@ -52,6 +52,13 @@ std::optional<Resolved> resolve_number(const std::string& host, std::uint16_t po
   return resolved;
 }
 
+std::string note_on_loopback(const std::string& host, const SocketAddress& address) {
+  const bool is_plain = host.empty() || host == "localhost" || resolve_number(host, 0);
+  if (is_plain || address.is_unix() || !address.is_local_only()) return {};
+  return "only processes of this host can reach " + address.host() + ", the address of " + host +
+         " here";
+}
+
 void resolve_async(std::shared_ptr<Mailbox> mailbox, std::string host, std::uint16_t port,
                    std::function<void(Resolved resolved)> done) {
   auto look_up_there = [mailbox, host, port, done] {
