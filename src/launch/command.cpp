@@ -26,7 +26,7 @@ std::vector<std::string> command_of(const LaunchOptions& options, const Variable
   if (is_module || is_script) {
     const std::string* const python = find_variable(environment, "PYTHON_EXEC");
     // -u: what a rank prints is seen when it prints it.
-    command = {python != nullptr && !python->empty() ? *python : "python3", "-u"};
+    command = {python != nullptr && !python->empty() ? *python : options.program.python, "-u"};
   }
   if (is_module) command.emplace_back("-m");
   command.push_back(program);

@@ -54,6 +54,7 @@ struct ProgramOptions {
   ProgramForm form = ProgramForm::automatic;
   std::vector<std::string> words;  ///< the program and its arguments
   bool expands_arguments = true;   ///< variables are put into the arguments
+  std::string python = "python3";  ///< without PYTHON_EXEC
 };
 
 /// How many ranks there are, and which of them this node has.

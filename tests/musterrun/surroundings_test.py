@@ -5,6 +5,7 @@ import os
 import resource
 import shutil
 import signal
+import subprocess
 import sys
 import unittest
 from pathlib import Path
@@ -59,6 +60,24 @@ class Surroundings(JobCase):
         self.assertEqual((code, out), (0, "0\n"), err)
         told = (self.folder / "all").read_text().split()
         self.assertEqual(sorted(map(int, told)), list(range(1, 500)))
+
+    def test_the_python_of_its_virtual_environment_runs_scripts(self):
+        programs = self.folder / "venv" / "bin"
+        programs.mkdir(parents=True)
+        shutil.copy(PROGRAMS["musterrun"], programs / "musterrun")
+        python = programs / "python3"
+        python.write_text("#!/bin/sh\necho of the environment $3\n")
+        python.chmod(0o755)
+
+        def out_of(**env):
+            return subprocess.run(
+                [programs / "musterrun", "-n", "1", "train.py", "x"], text=True, check=False,
+                env=self.environment(**env), capture_output=True, timeout=job_case.KILL_TIMEOUT_S).stdout
+
+        self.assertNotIn("of the environment", out_of())
+        (self.folder / "venv" / "pyvenv.cfg").touch()
+        self.assertEqual(out_of(), "of the environment x\n")
+        self.assertEqual(out_of(PYTHON_EXEC="echo"), "-u train.py x\n")
 
     def test_what_is_not_there_is_named(self):
         script = self.folder / "script"

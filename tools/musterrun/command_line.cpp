@@ -33,9 +33,10 @@ constexpr const char* description =
 
 constexpr const char* footer =
     R"(Options stand before the program; what stands behind it is the program's own. A program whose
-name ends in .py is run by Python ($PYTHON_EXEC, else python3). Each option may be written with
-underscores (--max_restarts), and as --option VALUE or --option=VALUE. Durations are written as
-500ms, 15s, 2min or 1h; a number alone is seconds.
+name ends in .py is run by Python ($PYTHON_EXEC, else that of the virtual environment of this
+program, else python3). Each option may be written with underscores (--max_restarts), and as
+--option VALUE or --option=VALUE. Durations are written as 500ms, 15s, 2min or 1h; a number alone
+is seconds.
 An option that is not given is taken from the environment: --max-restarts from
 MUSTERRUN_MAX_RESTARTS, else from PET_MAX_RESTARTS.
 

@@ -62,6 +62,17 @@ void raise_descriptor_limit() {
   ::setrlimit(RLIMIT_NOFILE, &limit);
 }
 
+/// The Python of the virtual environment that this program is called from, as by
+/// `venv/bin/musterrun`, else the first one in PATH.
+std::string python_of(std::string_view called_as) {
+  const std::size_t slash = called_as.rfind('/');
+  if (slash == called_as.npos) return "python3";
+  const std::string folder(called_as.substr(0, slash));
+  const std::string python = folder + "/python3";
+  const bool is_environment = ::access((folder + "/../pyvenv.cfg").c_str(), F_OK) == 0;
+  return is_environment && ::access(python.c_str(), X_OK) == 0 ? python : "python3";
+}
+
 /// So that no other descriptor gets their numbers, which ranks would read and write as theirs. What
 /// stands for a closed standard output refuses to be written: nothing is lost without a word.
 bool open_closed_standard_streams() {
@@ -141,6 +152,7 @@ int main(int argc, char** argv) {
     return exit->code;
   }
   auto& options = std::get<LaunchOptions>(read);
+  options.program.python = python_of(argc > 0 ? argv[0] : "");
   Placement placement;
   if (options.rendezvous.endpoint.empty())
     placement = muster::launch::placement_of(options).value();
