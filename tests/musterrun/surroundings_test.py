@@ -72,7 +72,8 @@ class Surroundings(JobCase):
         def out_of(**env):
             return subprocess.run(
                 [programs / "musterrun", "-n", "1", "train.py", "x"], text=True, check=False,
-                env=self.environment(**env), capture_output=True, timeout=job_case.KILL_TIMEOUT_S).stdout
+                env=self.environment(**env), capture_output=True,
+                timeout=job_case.KILL_TIMEOUT_S).stdout
 
         self.assertNotIn("of the environment", out_of())
         (self.folder / "venv" / "pyvenv.cfg").touch()
