@@ -23,8 +23,9 @@ struct WhoAmI {
   std::string tenant;      ///< to which its groups belong
   std::string namespaces;  ///< that its credential allows, as the server's file says it
   std::string not_after;   ///< no session begins later (UTC); empty: no end
-  /// What the store may, by its role and its credential: names by commas, as in that file.
-  std::string rights;
+  /// What its credential grants, in any role: names by commas, as in the server's file.
+  std::string credential_rights;
+  std::string rights;  ///< what this store may: those that its role has, too
 };
 
 // All of these calls but those of all namespaces and of oneself inspect the store's own namespace.

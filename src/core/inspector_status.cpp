@@ -152,6 +152,7 @@ void Inspector::tell(const RequestContext& context, const wire::WhoAmI&) {
     fields.text("identity", to_string(grant.identity));
     fields.text("tenant", grant.identity.tenant);
     fields.text("namespaces", to_string(grant.namespaces));
+    fields.text("credential_rights", to_string(grant.rights));
     if (grant.not_after) fields.text("not_after", to_string(*grant.not_after));
   }
   fields.text("namespace", session.name_space.name);

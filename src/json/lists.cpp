@@ -106,6 +106,7 @@ Json json_of(const WhoAmI& self) {
           {"tenant", or_null(self.tenant)},
           {"namespaces", or_null(self.namespaces)},
           {"not_after", or_null(self.not_after)},
+          {"credential_rights", or_null(self.credential_rights)},
           {"rights", self.rights}};
 }
 

@@ -196,6 +196,15 @@ TEST_CASE("a key in a wrong place is not shown, and the error says where it belo
   CHECK(listed.output.find(key.substr(0, 24)) == key.npos);
 }
 
+TEST_CASE("a credential file that does not exist is a mistake of the command, not of the server") {
+  const Told told = musterctl({"--credential-file", "/nowhere/key", "status"},
+                              {{"MUSTER_SERVER", "127.0.0.1:1"}});
+  CAPTURE(told.errors);
+  CHECK(told.exit_code == 2);
+  CHECK(told.errors.find("/nowhere/key: No such file or directory") != told.errors.npos);
+  CHECK(told.errors.find("server runs") == told.errors.npos);
+}
+
 TEST_CASE("a path in the variable of the key is told apart, and ends of lines do no harm") {
   const Told path = musterctl({"status"}, {{"MUSTER_CREDENTIAL", "/etc/muster/key"}});
   CHECK(path.errors.find("MUSTER_CREDENTIAL_FILE") != path.errors.npos);

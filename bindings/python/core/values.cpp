@@ -94,6 +94,7 @@ py::object value_of(const WhoAmI& identity) {
   fields["tenant"] = text_of(identity.tenant);
   fields["namespaces"] = text_of(identity.namespaces);
   fields["not_after"] = text_of(identity.not_after);
+  fields["credential_rights"] = text_of(identity.credential_rights);
   fields["rights"] = text_of(identity.rights);
   return fields;
 }

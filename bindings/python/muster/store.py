@@ -107,6 +107,7 @@ class WhoAmI(NamedTuple):
     tenant: str
     namespaces: str
     not_after: str
+    credential_rights: str
     rights: str
 
 

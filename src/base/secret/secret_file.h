@@ -44,8 +44,9 @@ std::optional<FileStamp> stamp_of(const std::string& path);
 /// Reads all of a file that holds secrets: a regular one, owned by this user or by root, that
 /// neither others than its owner and its group can read, nor others than its owner can write.
 ///
-/// errors  invalid_argument (it is no such file; `detail` says how it would be one),
-///         too_large (limit), unavailable (the system does not let it be read)
+/// errors  invalid_argument (it does not exist, cannot be opened, or is no such file; `detail` says
+///         how it would be one), too_large (limit), unavailable (the system has no descriptor or
+///         memory left, or cannot read it)
 Result<SecretText> read_secret_file(const std::string& path, std::size_t bytes_max);
 
 }  // namespace muster::base

@@ -167,6 +167,7 @@ Result<WhoAmI> whoami(Store& store, Duration timeout) {
       if (name == "tenant") self.tenant = value;
       if (name == "namespaces") self.namespaces = value;
       if (name == "not_after") self.not_after = value;
+      if (name == "credential_rights") self.credential_rights = value;
       if (name == "rights") self.rights = value;
     }
     return self;

@@ -207,7 +207,7 @@ TEST_CASE("a credential that cannot be used is refused before anybody is connect
   relayed.file.write(key_line("alice", 1) + key_line("bob", 2));
   CHECK(code_of(options) == ErrorCode::invalid_argument);
   options.credential_file = "/nowhere/key";
-  CHECK(code_of(options) == ErrorCode::unavailable);
+  CHECK(code_of(options) == ErrorCode::invalid_argument);
   options = {};
   options.certificate_file = "/nowhere/certificate";
   CHECK(code_of(options) == ErrorCode::invalid_argument);

@@ -30,6 +30,7 @@ TEST_CASE("a store is told whom the server takes it for, and what it may") {
   CHECK(self.identity == "team/alice");
   CHECK(self.tenant == "team");
   CHECK(self.namespaces == "train-*");
+  CHECK(self.credential_rights == "read,write,supervise");
   CHECK(self.rights == "read,write");
   CHECK(self.not_after == "2099-01-31T00:00:00Z");
   options.name_space = "secret";
@@ -43,6 +44,7 @@ TEST_CASE("where nobody is asked who he is, a store has no identity") {
   const WhoAmI self = must(whoami(store));
   CHECK(self.identity.empty());
   CHECK(self.tenant.empty());
+  CHECK(self.credential_rights.empty());
   CHECK(self.rights == "read,write,join,observe");
 }
 
