@@ -69,6 +69,7 @@ TOOL_LAYERS = {
 # Public header -> the layer that implements it; one that is not listed belongs to the client.
 PUBLIC_LAYERS = {
     "asio.h": "hosts",
+    "codec.h": "base",
     "communicator.h": "communicator",
     "config.h": "base",
     "environment.h": "runtime",

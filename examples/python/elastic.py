@@ -16,8 +16,8 @@ import muster
 STEPS = 6
 
 
-def worker(address: str, rank: int, is_replacement: bool) -> None:
-    with muster.Store(address, namespace="elastic") as store:
+def worker(address: str, run: str, rank: int, is_replacement: bool) -> None:
+    with muster.Store(address, namespace="elastic", run=run) as store:
         group = muster.StatelessProcessGroup(
             store, "job", rank, 4 if is_replacement else 3, standby=is_replacement, timeout=60
         )
@@ -48,14 +48,15 @@ def worker(address: str, rank: int, is_replacement: bool) -> None:
 
 
 def main() -> None:
-    address = sys.argv[1]
+    # The keys of a run are removed when its last process has left: an earlier run's are not seen.
+    address, run = sys.argv[1], str(os.getpid())
     context = multiprocessing.get_context("spawn")
-    ranks = [context.Process(target=worker, args=(address, rank, False)) for rank in range(3)]
+    ranks = [context.Process(target=worker, args=(address, run, rank, False)) for rank in range(3)]
     for process in ranks:
         process.start()
-    with muster.Store(address, namespace="elastic") as store:
+    with muster.Store(address, namespace="elastic", run=run) as store:
         store.get("wanted", timeout=60)
-    replacement = context.Process(target=worker, args=(address, 2, True))
+    replacement = context.Process(target=worker, args=(address, run, 2, True))
     replacement.start()
     for process in [*ranks, replacement]:
         process.join()

@@ -5,13 +5,15 @@
 """
 
 import multiprocessing
+import os
 import sys
 
 import muster
 
 
-def rank_of_two(address: str, rank: int) -> None:
-    with muster.Store(address, namespace="quickstart") as store:
+def rank_of_two(address: str, run: str, rank: int) -> None:
+    # A run's keys are removed when its last process has left.
+    with muster.Store(address, namespace="quickstart", run=run) as store:
         # Keys and values, as in any store; a get waits until the key is there.
         if rank == 0:
             store.set("model", "llama", ttl=60)
@@ -38,9 +40,9 @@ def rank_of_two(address: str, rank: int) -> None:
 
 
 def main() -> None:
-    address = sys.argv[1]
+    address, run = sys.argv[1], str(os.getpid())
     context = multiprocessing.get_context("spawn")
-    ranks = [context.Process(target=rank_of_two, args=(address, rank)) for rank in range(2)]
+    ranks = [context.Process(target=rank_of_two, args=(address, run, rank)) for rank in range(2)]
     for process in ranks:
         process.start()
     for process in ranks:

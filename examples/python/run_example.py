@@ -1,4 +1,4 @@
-"""Runs an example of Python against a musterd: run_example.py MUSTERD PACKAGE FILE LINE...
+"""Runs an example of Python against a musterd, twice: run_example.py MUSTERD PACKAGE FILE LINE...
 
 Each LINE has to be in what the example prints. A LINE "needs MODULE" asks for that instead: where
 it is missing, this says so and ends as 77, skipped.
@@ -28,17 +28,22 @@ def main() -> int:
     try:
         assert server.stdout is not None
         address = server.stdout.readline().split()[-1]
-        done = subprocess.run(
-            [sys.executable, file, address], capture_output=True, text=True, timeout=PATIENCE_S,
-            env={
-                **os.environ,
-                "PYTHONPATH": os.pathsep.join(filter(None, (package, os.getenv("PYTHONPATH")))),
-                "PYTHONDONTWRITEBYTECODE": "1",
-            },
-        )
+        return run(file, address, package, lines) or run(file, address, package, lines)
     finally:
         server.send_signal(signal.SIGTERM)
         server.wait(PATIENCE_S)
+
+
+def run(file: str, address: str, package: str, lines: list[str]) -> int:
+    """The exit code."""
+    done = subprocess.run(
+        [sys.executable, file, address], capture_output=True, text=True, timeout=PATIENCE_S,
+        env={
+            **os.environ,
+            "PYTHONPATH": os.pathsep.join(filter(None, (package, os.getenv("PYTHONPATH")))),
+            "PYTHONDONTWRITEBYTECODE": "1",
+        },
+    )
     print(done.stdout, done.stderr, sep="\n")
     missing = [line for line in lines if line not in done.stdout]
     for line in missing:

@@ -24,6 +24,8 @@ inline constexpr std::uint32_t nccl = 4;  ///< only for nccl::unique_id: muster/
 inline constexpr std::uint32_t nccl_communicator = 5;  ///< only for muster/nccl.h
 inline constexpr std::uint32_t gloo_communicator = 6;  ///< only for muster/gloo.h
 inline constexpr std::uint32_t tensor = 7;             ///< only for muster/tensor.h
+inline constexpr std::uint32_t msgpack = 8;            ///< of the Python package
+inline constexpr std::uint32_t pickle = 9;             ///< of the Python package
 }  // namespace codec_id
 
 struct RawCodec;     ///< bytes as they are: muster/codec_raw.h

@@ -212,6 +212,25 @@ def test_every_rank_gets_what_was_decoded(in_ranks: Ranks) -> None:
     in_ranks(2, part)
 
 
+def test_codecs_are_named_and_ids_of_musters_refused(in_ranks: Ranks) -> None:
+    class Taken:
+        id = 3
+
+        def encode(self, obj: Any, /) -> Any:
+            raise AssertionError("not called")
+
+        decode = encode
+
+    def part(group: muster.StatelessProcessGroup) -> None:
+        with pytest.raises(ValueError, match="its id is 3; those below 256"):
+            group.send_obj("x", group.rank, codec=Taken())
+        group.send_obj("x", group.rank)
+        with pytest.raises(muster.CodecMismatch, match=r"3 \(JSON\).* 9 \(PICKLE\)"):
+            group.recv_obj(group.rank, codec=muster.PICKLE)
+
+    in_ranks(1, part)
+
+
 def test_what_cannot_be_decoded_is_not_consumed(in_ranks: Ranks) -> None:
     class Broken:
         id = 300

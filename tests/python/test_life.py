@@ -232,6 +232,24 @@ def test_daemon_threads_in_calls_say_nothing_when_the_process_ends(
     assert errors == ""
 
 
+def test_what_a_handler_raises_is_printed(process: Start) -> None:
+    one = process("""
+        import threading
+        store = muster.Store(address, namespace="raises")
+        group = muster.StatelessProcessGroup(store, "g", 0, 1)
+        over = threading.Event()
+        def handler(error):
+            over.set()
+            raise ZeroDivisionError("of the handler")
+        watch = group.watch(handler)
+        group.close()
+        over.wait(30)
+    """)
+    out, errors = one.communicate(timeout=60)
+    assert one.returncode == 0, errors
+    assert "in handler" in errors and "ZeroDivisionError: of the handler" in errors
+
+
 @pytest.mark.parametrize("event", ["on_session_end", "watch"])
 @pytest.mark.parametrize("handler", ["waits for ever", "calls again and again"])
 def test_a_handler_that_still_runs_does_not_keep_the_process(

@@ -18,7 +18,7 @@ log.addHandler(logging.NullHandler())
 
 class Events:
     """Handlers of a store's or a group's events. They run one after the other, on a thread of
-    Muster's."""
+    Muster's. What one raises is given to ``sys.unraisablehook``, which prints it."""
 
     __slots__ = ("_handlers", "__weakref__")
 
@@ -26,13 +26,8 @@ class Events:
         self._handlers = {name: told for name, told in handlers.items() if told is not None}
 
     def _tell(self, name: str, error: MusterError) -> None:
-        handler = self._handlers.get(name)
-        if handler is None:
-            return
-        try:
+        if handler := self._handlers.get(name):
             handler(error)
-        except Exception:
-            log.exception("the handler of %s raised", name)
 
     def session_ended(self, error: MusterError) -> None:
         self._tell("session_ended", error)

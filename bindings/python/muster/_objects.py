@@ -6,13 +6,17 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from muster import _core
-from muster.codecs import Codec
+from muster.codecs import IDS_OF_APPLICATIONS, BuiltIn, Codec
 from muster.errors import CodecFailure, RankReport
 
 
 def encoded(codec: Codec, obj: Any, operation: str) -> Any:
     """What the codec makes of an object: bytes or what has a buffer. Raises CodecFailure; nothing
     was done."""
+    if codec.id < IDS_OF_APPLICATIONS and not isinstance(codec, BuiltIn):
+        raise ValueError(
+            f"codec: its id is {codec.id}; those below {IDS_OF_APPLICATIONS} belong to Muster"
+        )
     try:
         return codec.encode(obj)
     except Exception as wrong:  # of pickle, it may be any

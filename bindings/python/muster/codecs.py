@@ -1,7 +1,7 @@
 """How objects become bytes.
 
 Sender and receiver name the same codec, else the receiver gets :class:`~muster.CodecMismatch`. A
-codec is any object with ``id``, ``encode`` and ``decode``; codecs of applications use ids from 256
+codec is any object with ``id``, ``encode`` and ``decode``; codecs of applications have ids from 256
 on. Of those here only ``PICKLE`` can run code that the bytes choose, and it is used only where it
 is named.
 
@@ -47,7 +47,10 @@ class Codec(Protocol):
     def decode(self, data: bytes, /) -> Any: ...
 
 
-class _BuiltIn:
+IDS_OF_APPLICATIONS = 256  # and above
+
+
+class BuiltIn:
     """A codec of this module, pickled by its name."""
 
     _name = ""
@@ -59,7 +62,7 @@ class _BuiltIn:
         return self._name
 
 
-class _Raw(_BuiltIn):
+class _Raw(BuiltIn):
     """Bytes as they are: any object with a buffer, or a str as UTF-8; gives bytes. Shape and types
     of an array do not travel. A buffer of objects or other addresses is refused, and so is one
     number of NumPy's.
@@ -77,7 +80,7 @@ class _Raw(_BuiltIn):
         return data
 
 
-class _Json(_BuiltIn):
+class _Json(BuiltIn):
     """JSON, for people and other languages. Shared with C++: ``muster::JsonCodec``.
 
     Takes dict with str as keys, list, tuple (which comes back as a list), str, int, float, bool and
@@ -154,7 +157,7 @@ def _refuse(obj: Any) -> Any:
     raise TypeError(f"json: no form for an object of type {type(obj).__name__}{hint}")
 
 
-class _MessagePack(_BuiltIn):
+class _MessagePack(BuiltIn):
     """MessagePack: as JSON, and bytes. Needs the package msgpack.
 
     Takes str, bytes, int, float, bool and None as keys. A tuple as a key is refused at any depth:
@@ -192,7 +195,7 @@ def _msgpack() -> Any:
     return msgpack
 
 
-class _Pickle(_BuiltIn):
+class _Pickle(BuiltIn):
     """Any object that pickle takes. **Whoever can send to this process can run code in it**: for
     groups whose ranks are all trusted, which a server with credentials ensures.
     """

@@ -4,6 +4,7 @@
 
 #include "core/session/failure.h"
 #include "core/session/reply.h"
+#include "muster/codec.h"
 #include "wire/writer.h"
 
 // Life of an object: sent (its sequence is the stream's next) -> handed to a receiver that waits,
@@ -30,6 +31,19 @@ StreamKey key_of(const Object& object) {
 
 std::uint64_t sequence_of(const Object& object) {
   return std::get<StreamPlace>(object.place).sequence;
+}
+
+std::string text_of_codec(std::uint32_t id) {
+  const std::string number = std::to_string(id);
+  switch (id) {
+    case codec_id::raw: return number + " (raw)";
+    case codec_id::cereal: return number + " (cereal)";
+    case codec_id::json: return number + " (JSON)";
+    case codec_id::tensor: return number + " (tensor)";
+    case codec_id::msgpack: return number + " (MSGPACK)";
+    case codec_id::pickle: return number + " (PICKLE)";
+    default: return number;
+  }
 }
 
 /// The first sequence that has not expired.
@@ -303,8 +317,8 @@ Answer Streams::answer_with(const Object& object) const {
 
 Error Streams::codec_error(const Object& object, std::uint32_t wanted) const {
   Error error = roster_.error(ErrorCode::codec_mismatch,
-                              "the sender used codec " + std::to_string(object.codec) +
-                                  ", the receiver wants " + std::to_string(wanted));
+                              "the sender used codec " + text_of_codec(object.codec) +
+                                  ", the receiver wants " + text_of_codec(wanted));
   error.expected = wanted;
   error.actual = object.codec;
   roster_.blame(error, roster_.members[std::get<StreamPlace>(object.place).source]);
