@@ -30,10 +30,10 @@ Error refuse_file(ErrorCode code, const std::string& path, const std::string& wh
 
 Error refuse_by_errno(const std::string& path, int number) {
   if (auto refused = refuse_secret_path("the path of a file", path)) return *std::move(refused);
-  const bool is_shortage = number == EMFILE || number == ENFILE || number == ENOMEM;
-  return refuse_file(
-      is_shortage || number == EIO ? ErrorCode::unavailable : ErrorCode::invalid_argument, path,
-      std::generic_category().message(number));
+  const bool is_shortage =
+      number == EMFILE || number == ENFILE || number == ENOMEM || number == EIO;
+  const ErrorCode code = is_shortage ? ErrorCode::unavailable : ErrorCode::invalid_argument;
+  return refuse_file(code, path, std::generic_category().message(number));
 }
 
 /// returns  what is wrong; empty: nothing
