@@ -7,12 +7,13 @@ the router sees it at once. Calls of Muster are awaited beside all else that the
 """
 
 import asyncio
+import os
 import sys
 
 from muster import aio
 
 
-async def replica(address: str, name: str, is_over: asyncio.Event) -> None:
+async def replica(address: str, run: str, name: str, is_over: asyncio.Event) -> None:
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         prompt = (await reader.readline()).decode().strip()
         writer.write(f"{name}: {prompt[::-1]}\n".encode())
@@ -21,7 +22,7 @@ async def replica(address: str, name: str, is_over: asyncio.Event) -> None:
 
     server = await asyncio.start_server(answer, "127.0.0.1", 0)
     host, port = server.sockets[0].getsockname()[:2]
-    async with server, await aio.Store.connect(address, namespace="serving") as store:
+    async with server, await aio.Store.connect(address, namespace="serving", run=run) as store:
         await store.set(f"replica/{name}", f"{host}:{port}", bind_to_session=True)
         await store.add("replicas")
         await is_over.wait()
@@ -37,10 +38,10 @@ async def ask(where: str, prompt: str) -> str:
 
 
 async def main() -> None:
-    address = sys.argv[1]
+    address, run = sys.argv[1], str(os.getpid())
     is_over = asyncio.Event()
-    tasks = [asyncio.create_task(replica(address, f"r{index}", is_over)) for index in range(3)]
-    async with await aio.Store.connect(address, namespace="serving") as store:
+    tasks = [asyncio.create_task(replica(address, run, f"r{index}", is_over)) for index in range(3)]
+    async with await aio.Store.connect(address, namespace="serving", run=run) as store:
         while int((await store.multi_get(["replicas"]))[0] or 0) < 3:
             await asyncio.sleep(0.01)
         names = sorted([info.key.decode() async for info in store.keys("replica/")])

@@ -142,7 +142,7 @@ void Connector::begin() {
 
 std::string Connector::awaited() const {
   if (!handler_) return given_up_;
-  if (addresses_.empty()) return address_.host + ": no name server has answered yet";
+  if (resolving_) return address_.host + ": no name server has answered yet";
   std::string all = merged(errors_).detail;
   for (const std::size_t address : silent_) {
     all += (all.empty() ? "" : "; ") + to_string(addresses_[address]) + ": no answer yet";

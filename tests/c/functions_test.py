@@ -20,7 +20,8 @@ NUMBERS = {
     "enum class Role": ("store_options.h", "MUSTER_ROLE_", set()),
     "enum class HostServer": ("process_group_options.h", "MUSTER_HOST_", set()),
     "namespace codec_id": ("codec.h", "MUSTER_CODEC_",
-                           {"cereal", "nccl", "nccl_communicator", "gloo_communicator", "tensor"}),
+                           {"cereal", "nccl", "nccl_communicator", "gloo_communicator", "tensor",
+                            "msgpack", "pickle"}),
 }
 
 

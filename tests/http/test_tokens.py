@@ -217,7 +217,7 @@ def test_what_belongs_together_is_asked_for(tmp_path):
                   ["--http", "::1:80"]):
         assert refusal(*flags)[0] == 2, flags
     missing = str(tmp_path / "missing")
-    assert refusal("--http", "127.0.0.1:0", "--http-tokens", missing)[0] == 1
+    assert refusal("--http", "127.0.0.1:0", "--http-tokens", missing)[0] == 2
 
 
 def test_other_machines_reach_it_only_if_that_is_meant(musterd, tmp_path, certificates):

@@ -11,7 +11,7 @@ extern "C" {
 #endif
 
 /// Ids of codecs: what the bytes of an object are. Those of applications begin at 256. As in
-/// muster/codec.h; what is missing here are formats of C++ alone.
+/// muster/codec.h; what is missing here are formats of C++ or Python alone.
 enum {
   MUSTER_CODEC_RAW = 1,   ///< bytes as they are, muster/codec_raw.h
   MUSTER_CODEC_JSON = 3,  ///< a text in JSON, muster/codec_json.h

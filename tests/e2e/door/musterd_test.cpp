@@ -144,7 +144,7 @@ TEST_CASE("what cannot be meant ends with the code for wrong flags, before anyth
   CHECK(exit_code_of({"--server-name", "cluster-1"}) == 2);
   CHECK(exit_code_of({"--credentials", file.path(), "--tls-key", "/nowhere"}) == 2);
   CHECK(exit_code_of({"--credentials", file.folder()}) == 2);
-  CHECK(exit_code_of({"--credentials", file.folder() + "/none"}) == 1);
+  CHECK(exit_code_of({"--credentials", file.folder() + "/none"}) == 2);
   CHECK(exit_code_of({"--listen", "0.0.0.0:0"}) == 4);
   file.write(trainer, 0644);
   Process open(musterd_options({"--credentials", file.path(), "--listen", "127.0.0.1:0"}));
