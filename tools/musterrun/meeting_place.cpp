@@ -37,7 +37,7 @@ namespace net = muster::net;
 
 namespace {
 
-constexpr muster::Duration look_again = std::chrono::seconds(1);
+constexpr muster::Duration look_up_again = std::chrono::seconds(1);
 
 /// The address of this host from which that one is reached; empty: it is not. Sends nothing.
 std::string own_address_towards(const net::SocketAddress& there) {
@@ -203,7 +203,7 @@ void MeetingPlace::State::looked_up(const net::Resolved& found) {
                  found.addresses.front().host();
     }
   }
-  next_look.expires_after(look_again);
+  next_look.expires_after(look_up_again);
   next_look.async_wait([self = shared_from_this()](const asio::error_code& failed) {
     if (!failed) self->look_up();
   });
