@@ -297,7 +297,7 @@ void test_store_async(const server* server) {
   FAILS(MUSTER_CLOSED, awaited(&left));
 
   options.wait_for_server = -1;
-  muster_store_connect_async("127.0.0.1:1", &options, patience, on_store, &refused, NULL);
+  muster_store_connect_async("127.0.0.1:1", &options, 60 * patience, on_store, &refused, NULL);
   FAILS_WITH(MUSTER_UNAVAILABLE, "\"where\":\"127.0.0.1:1\"", awaited(&refused));
   CHECK(refused.store == NULL);
 }

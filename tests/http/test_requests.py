@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import email.utils
 import http.client
+import select
 import socket
 import time
 
@@ -169,6 +170,12 @@ def test_what_follows_a_refusal_does_not_take_the_answer_back(server):
             connection.send("POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 60000\r\n\r\n")
             connection.send("x" * 60000)
             assert connection.answer()[0] == 405
+    with server.raw() as connection:
+        connection.send("POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 60000\r\n\r\n")
+        assert select.select([connection.socket], [], [], PATIENCE)[0], "no answer"
+        for _ in range(20):  # had the server closed it, its peer could not write any more
+            connection.send("x" * 3000)
+        assert connection.answer()[0] == 405
 
 
 @pytest.mark.parametrize("name, status", [
