@@ -214,10 +214,15 @@ def test_a_created_group_and_its_store_of_torchs_leave_with_their_object(
 
 
 def test_calls_of_the_store_have_the_whole_time_however_late_the_group_has_formed() -> None:
-    session: Any = types.SimpleNamespace(set=lambda *_, timeout: given.append(timeout))
+    def call(*_: Any, timeout: timedelta) -> None:
+        given.append(timeout)
+
+    session: Any = types.SimpleNamespace(set=call, queue_length=call)
     given: list[timedelta] = []
-    GroupStore(session, 40.0, "127.0.0.1", 1).set("a", "1")
-    assert given == [timedelta(seconds=40)]
+    store = GroupStore(session, 40.0, "127.0.0.1", 1)
+    store.set("a", "1")
+    store.queue_len("q")
+    assert given == [timedelta(seconds=40)] * 2
 
 
 def test_errors_are_torchs_too() -> None:

@@ -1,17 +1,22 @@
 """Every call of stores, groups and operators, and those of communicators and the runtime that wait,
 while the server does not answer: under Ctrl-C, in daemon threads of a process that ends, and in a
-forked child."""
+forked child. Awaited calls for which no thread is free."""
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import subprocess
+import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 from conftest import MUSTERD, PATIENCE
+from muster import aio
 
 Start = Callable[..., "subprocess.Popen[str]"]
 
@@ -151,3 +156,42 @@ def test_a_forked_child_is_refused_every_call(
     """, own_server[0], str(own_server[1]))
     out, errors = one.communicate(timeout=60)
     assert out == "0\n", errors
+
+
+def test_a_child_that_ends_within_with_blocks_has_its_own_code(
+    process: Start, tmp_path: Path
+) -> None:
+    one = process("""
+        import os
+        import muster.runtime
+        with muster.Store(address, namespace="child") as store:
+            with muster.StatelessProcessGroup(store, "g", 0, 1):
+                with muster.runtime.FileLock(sys.argv[1]):
+                    child = os.fork()
+                    if child == 0:
+                        sys.exit(5)
+                    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+    """, str(tmp_path / "lock"))
+    out, errors = one.communicate(timeout=60)
+    assert (out, errors) == ("5\n", "")
+
+
+def test_a_call_that_waits_for_a_thread_is_cancelled(address: str, namespace: str) -> None:
+    async def main() -> None:
+        loop = asyncio.get_running_loop()
+        over = threading.Event()
+        loop.set_default_executor(ThreadPoolExecutor(1))
+        async with await aio.Store.connect(address, namespace=namespace) as store:
+            blocked = loop.run_in_executor(None, over.wait)
+            task = asyncio.create_task(store.whoami())
+            await asyncio.sleep(0)
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError) as raised:
+                await task  # although no thread is free
+            cancelled: Any = raised.value
+            assert (cancelled.error, cancelled.in_doubt) == (None, False)
+            over.set()
+            await blocked
+            assert (await store.whoami()).identity == ""
+
+    asyncio.run(main())

@@ -201,6 +201,8 @@ def test_m8_one_has_the_lock(tmp_path: Path, process: Any) -> None:
         assert os.path.exists(path)
     assert not lock.is_held
     assert FileLock.owner_of(path) is None
+    with pytest.raises(muster.Closed, match="acquire by another"), lock:
+        pass
     assert not os.path.exists(path)
     one: subprocess.Popen[str] = process(f"""
         import muster.runtime, time

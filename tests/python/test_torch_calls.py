@@ -431,3 +431,34 @@ def dialect() -> str:
     """What this torch's TCPStore speaks: docs/tcpstore.md."""
     version = tuple(map(int, torch.__version__.split(".")[:2]))
     return "first" if version < (2, 1) else "second" if version < (2, 2) else "newest"
+
+
+@pytest.mark.parametrize("value", [5, True, 1.5, None, torch.ones(1), (1, 2)])
+def test_what_is_no_text_is_refused(make: Make, value: Any) -> None:
+    store = make()
+    calls: list[Callable[[], object]] = [
+        lambda: store.set("k", value), lambda: store.append("k", value),
+        lambda: store.queue_push("k", value), lambda: store.multi_set(["k"], [value]),
+        lambda: store.compare_set("k", "", value),
+    ]
+    for call in calls:
+        with pytest.raises(TypeError, match="a value is str or bytes, not"):
+            call()
+    assert not store.check(["k"])
+
+
+def test_wrong_arguments_leave_no_session(address: str, namespace: str) -> None:
+    wrong: list[dict[str, Any]] = [
+        {"rank": 0.5}, {"rank": "0"}, {"world_size": "x"}, {"timeout": None}, {"timeout": "1"},
+    ]
+    for given in wrong:
+        with pytest.raises(TypeError):
+            Store(address, namespace=namespace, **given)
+    with Store(address, namespace=namespace, timeout=float("inf")) as store:
+        assert store.timeout == timedelta(days=30)
+        assert len(store.session.inspect("sessions")) == 1
+        keys: Any = "ab"
+        calls: list[Callable[[Any], object]] = [store.check, store.wait]
+        for call in calls:
+            with pytest.raises(TypeError, match="keys: a sequence of them, not str"):
+                call(keys)

@@ -222,10 +222,9 @@ def test_other_machines_must_be_allowed(caplog: pytest.LogCaptureFixture) -> Non
             dist.TCPStore(HOST, 0, 1, True, master_listen_fd=everywhere.fileno())
         assert everywhere.getsockname()[1] != 0  # it is still the caller's
     assert servers() == []
-    patch_tcpstore(allow_unauthenticated=True)
-    store = dist.TCPStore("0.0.0.0", 0, 1, True)
-    socket.create_connection(("127.0.0.2", store.port), PATIENCE).close()
-    patch_tcpstore()
+    with patch_tcpstore(allow_unauthenticated=True):
+        store = dist.TCPStore("0.0.0.0", 0, 1, True)
+        socket.create_connection(("127.0.0.2", store.port), PATIENCE).close()
     kept = dist.TCPStore(HOST, 0, 1, True)
     with pytest.raises(OSError):
         socket.create_connection(("127.0.0.2", kept.port), PATIENCE)
@@ -444,3 +443,40 @@ def test_a_server_of_muster_has_ports_for_tcpstore(namespace: str) -> None:
     with pytest.raises(ValueError, match="second"):
         muster.Server(tcpstore_dialect="third")  # type: ignore[arg-type]
     muster.Server(tcpstore="0.0.0.0:0", allow_unauthenticated_tcpstore=True).stop()
+
+
+def test_a_permission_ends_with_its_patch() -> None:
+    def is_allowed() -> bool:
+        return _tcpstore._unauthenticated_allowed
+
+    assert not is_allowed()
+    with patch_tcpstore(allow_unauthenticated=True):
+        assert is_allowed()
+        with patch_tcpstore():
+            assert is_allowed()
+        assert is_allowed()
+    assert not is_allowed()
+    wrong: Any = "no"
+    with pytest.raises(TypeError, match="allow_unauthenticated: bool, not str"):
+        patch_tcpstore(allow_unauthenticated=wrong)
+
+
+def test_a_child_serves_although_another_thread_did_when_it_was_forked() -> None:
+    began, goes_on = threading.Event(), threading.Event()
+
+    def serve() -> None:
+        with _tcpstore._lock:
+            began.set()
+            goes_on.wait(PATIENCE)
+
+    thread = threading.Thread(target=serve)
+    thread.start()
+    began.wait(PATIENCE)
+    child = os.fork()
+    if child == 0:
+        dist.TCPStore(HOST, 0, 1, True, SHORT).set("k", "v")
+        os._exit(0)
+    status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    goes_on.set()
+    thread.join(PATIENCE)
+    assert status == 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import weakref
 from collections.abc import Callable, Iterable, Sequence
 from functools import reduce
@@ -14,7 +15,7 @@ from muster._handles import Handle, handle_of
 from muster._keywords import names_keywords
 from muster._objects import accepted, decoder, decoder_of_all, encoded, receiver
 from muster.codecs import JSON, BytesLike, Codec
-from muster.errors import MusterError
+from muster.errors import Forked, MusterError
 from muster.store import Process, Role, Store, Time, Timeout, store_options
 
 __all__ = ["Counters", "Member", "Received", "Recovered", "StatelessProcessGroup", "Watch"]
@@ -485,14 +486,13 @@ class StatelessProcessGroup(BlockingCalls):
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.close()
+        with contextlib.suppress(Forked):
+            self.close()
 
     def __repr__(self) -> str:
+        where = f"rank {self.rank} of {self.world_size}, epoch {self.epoch}"
         closed = ", closed" if self._handle.is_closed() else ""
-        return (
-            f"<{public_name(self)} {self.name!r}: rank {self.rank} of {self.world_size}, "
-            f"epoch {self.epoch}{closed}>"
-        )
+        return f"<{public_name(self)} {self.name!r}: {where}{closed}>"
 
 
 def as_member(fields: dict[str, Any]) -> Member:

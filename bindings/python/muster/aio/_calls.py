@@ -25,7 +25,6 @@ def _tell(
 ) -> None:
     """Sets the attributes of a cancelled task's exception: how its call ended."""
     error = future.exception()
-    assert error is None or isinstance(error, MusterError)
     value = None if error else _received(future.result())
     if isinstance(value, _core.Delivery):
         value.refuse()  # the next receive gets the object
@@ -35,12 +34,16 @@ def _tell(
     elif error is None and convert is not None:
         try:
             value = convert(value)
-        except MusterError as failure:  # such as that of a codec
+        except Exception as failure:  # such as that of a codec or of the caller's function
             error, value = failure, None
+    _mark(cancelled, error, value)
+
+
+def _mark(cancelled: Any, error: BaseException | None = None, value: Any = None) -> None:
     # asyncio and others compare its class, and some look at its message.
     cancelled.error = error
     cancelled.value = value
-    cancelled.in_doubt = error is not None and error.in_doubt
+    cancelled.in_doubt = isinstance(error, MusterError) and error.in_doubt
 
 
 async def _wait_for(future: asyncio.Future[Any]) -> None:
@@ -144,12 +147,22 @@ async def run_in_thread(
 ) -> Any:
     """Makes a call that only blocks in a thread of the loop's executor. Errors as ``_Loop.run``."""
     cancellation = _core.Cancellation()
-    loop = asyncio.get_running_loop()
-    ended = loop.run_in_executor(None, cancellation.run, call, arguments)
+    has_begun = False
+
+    def run() -> Any:
+        nonlocal has_begun
+        has_begun = True
+        return cancellation.run(call, arguments)
+
+    ended = asyncio.get_running_loop().run_in_executor(None, run)
     try:
         value = await asyncio.shield(ended)
     except asyncio.CancelledError as cancelled:
         cancellation.cancel()
+        if not has_begun:  # it waits for a thread of the executor, and never begins
+            ended.cancel()
+            _mark(cancelled)
+            raise
         await _wait_for(ended)
         _tell(cancelled, ended, convert)
         del ended

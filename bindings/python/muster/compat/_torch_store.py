@@ -15,7 +15,7 @@ from muster.torch.store import Store, _Shared
 
 _TIMED = frozenset({
     "add", "append", "compare_set", "get", "keys", "multi_exists", "multi_get", "multi_set",
-    "queue_len", "queue_pop", "queue_push", "remove", "set", "wait",
+    "queue_length", "queue_pop", "queue_push", "remove", "set", "wait",
 })
 
 

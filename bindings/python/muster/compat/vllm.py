@@ -28,7 +28,7 @@ from types import ModuleType
 from typing import Any, ClassVar, Union
 
 import muster
-from muster._patching import Patch
+from muster._patching import Patch, check_permission
 from muster.compat import _on_store
 from muster.compat._errors import as_runtime_error, raises_runtime_errors
 from muster.compat._farewell import Farewell, free_port
@@ -110,6 +110,7 @@ class StatelessProcessGroup(_Base, metaclass=_Kind):  # type: ignore[misc]
 
     _stands_for: ClassVar[Union[type, None]] = _original
     _hosted: ClassVar[Union[Hosted, None]] = None
+    _is_allowed: ClassVar[bool] = False  # to serve beyond loopback without a key
     """Of ``create``, an attribute of the object."""
 
     def __init__(
@@ -332,7 +333,8 @@ def _created(
     try:
         joined = muster.StatelessProcessGroup.create(
             host, port, rank, world_size, data_expiration_seconds, min(store_timeout, left),
-            allow_unauthenticated=unauthenticated_allowed, listening_socket=descriptor,
+            allow_unauthenticated=unauthenticated_allowed or kind._is_allowed,
+            listening_socket=descriptor,
         )
     except MusterError as error:
         raise _since(begun, error) from error.__cause__
@@ -395,7 +397,10 @@ class _Copy(StatelessProcessGroup):
     long as the store does."""
 
     def barrier(self, timeout: float | None = None) -> None:
-        super().barrier(self.store.timeout.total_seconds() if timeout is None else timeout)
+        if timeout is None:
+            self._way()  # a closed group has no store
+            timeout = self.store.timeout.total_seconds()
+        super().barrier(timeout)
 
 
 _copies: list[Any] = []
@@ -408,7 +413,9 @@ def _stand_in_for(found: Any) -> Any:
             return one
     has_timeout = "timeout" in inspect.signature(found.barrier).parameters
     base = StatelessProcessGroup if has_timeout else _Copy
-    kind: Any = _Kind(found.__name__, (base,), {"__module__": __name__, "_stands_for": found})
+    kind: Any = _Kind(found.__name__, (base,), {
+        "__module__": __name__, "_stands_for": found, "_is_allowed": False,
+    })
     kind.create = staticmethod(functools.partial(_created, kind))
     _copies.append(kind)
     return kind
@@ -443,19 +450,25 @@ def patch(
 
     module                 that has the class ``StatelessProcessGroup``, such as
                            "sglang.srt.distributed.utils", whose class is a copy of vLLM's
-    allow_unauthenticated  sets ``unauthenticated_allowed``, for programs without a key that serve
-                           at an address which other machines reach, such as 0.0.0.0
+    allow_unauthenticated  for programs without a key that serve at an address which other machines
+                           reach, such as 0.0.0.0. Holds for this class until the undo;
+                           ``unauthenticated_allowed`` of this module allows it to all
     returns                what undoes it, by ``undo()`` or as a context manager
     errors                 ImportError (there is no such module), AttributeError (it has no such
                            class), TypeError (its class is another one: the error says in what)
     """
-    global unauthenticated_allowed
+    check_permission(allow_unauthenticated)
     place = import_module(module) if isinstance(module, str) else module
     found = place.StatelessProcessGroup
     _refuse_other_shape(found, f"{place.__name__}.StatelessProcessGroup")
-    unauthenticated_allowed = allow_unauthenticated
     is_vllms = place.__name__ == VLLMS or found is StatelessProcessGroup
     kind: Any = StatelessProcessGroup if is_vllms else _stand_in_for(found)
     if found is not kind:
         kind._stands_for = found
-    return Patch(kind._stands_for, kind)
+    before = kind._is_allowed
+    kind._is_allowed = before or allow_unauthenticated
+
+    def restore() -> None:
+        kind._is_allowed = before
+
+    return Patch(kind._stands_for, kind, restore)

@@ -4,6 +4,7 @@ files in a folder that they share, also on NFS. With a group, take the scopes of
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -12,6 +13,7 @@ from muster import _core
 from muster._events import as_logger
 from muster._handles import Handle
 from muster._keywords import names_keywords
+from muster.errors import Closed, Forked
 from muster.runtime.environment import Environment
 from muster.runtime.turns import Turn
 from muster.store import Time
@@ -86,10 +88,16 @@ class FileLock(Handle):
         return _as_owner(self._handle.taken_over_from())
 
     def __enter__(self) -> FileLock:
+        if not self.is_held:
+            raise Closed(
+                "FileLock: it was released, and holds nothing; acquire by another FileLock(path)",
+                code="closed", number=23, happened="no",
+            )
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.release()
+        with contextlib.suppress(Forked):  # a child holds nothing
+            self.release()
 
 
 @names_keywords

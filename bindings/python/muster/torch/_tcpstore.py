@@ -25,7 +25,7 @@ from typing import Any, Literal
 import torch
 import torch.distributed as dist
 
-from muster._patching import Patch
+from muster._patching import Patch, check_permission
 from muster.errors import AddressInUse, MusterError, PermissionDenied
 from muster.server import Server
 from muster.torch._errors import NetworkError, StoreError, as_torch
@@ -49,6 +49,15 @@ _WORKERS = b"init/"
 _log = logging.getLogger("muster")
 _unauthenticated_allowed = False
 _lock = threading.RLock()  # the end of a store may come within any line, by the collector
+
+
+def _after_fork() -> None:
+    """Another thread of the parent may have held the lock."""
+    global _lock
+    _lock = threading.RLock()
+
+
+os.register_at_fork(after_in_child=_after_fork)
 _servers: dict[int, Served] = {}
 
 
@@ -313,9 +322,16 @@ def patch_tcpstore(*, allow_unauthenticated: bool = False) -> Patch:
 
     allow_unauthenticated  a master serves at all addresses of this machine, as torch's does, and
                            every client there may read and change all keys
-    returns                what undoes it, by ``undo()`` or as a context manager; stores that are
-                           there stay
+    returns                what undoes it, also that permission, by ``undo()`` or as a context
+                           manager; stores that are there stay
     """
     global _unauthenticated_allowed
-    _unauthenticated_allowed = allow_unauthenticated
-    return Patch(torchs, TCPStore)
+    check_permission(allow_unauthenticated)
+    before = _unauthenticated_allowed
+    _unauthenticated_allowed = before or allow_unauthenticated
+
+    def restore() -> None:
+        global _unauthenticated_allowed
+        _unauthenticated_allowed = before
+
+    return Patch(torchs, TCPStore, restore)

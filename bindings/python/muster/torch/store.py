@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import operator
 import os
 import time
 from collections.abc import Iterable, Iterator, Sequence
@@ -24,10 +25,28 @@ Text = Union[str, bytes, "list[int]"]
 """As torch gives it: from C++ it comes as bytes, or as a list of them in old versions."""
 
 SLASH = b"/"
+TIMEOUT_MAX = timedelta(days=30)
 
 
 def bytes_of(text: Text) -> bytes:
-    return text.encode() if isinstance(text, str) else bytes(text)
+    if isinstance(text, str):
+        return text.encode()
+    if isinstance(text, (bytes, bytearray, list)):
+        return bytes(text)
+    raise TypeError(f"a value is str or bytes, not {type(text).__name__}")
+
+
+def names_in(keys: Sequence[str]) -> Sequence[str]:
+    if isinstance(keys, (str, bytes)):
+        raise TypeError(f"keys: a sequence of them, not {type(keys).__name__}")
+    return keys
+
+
+def as_delta(timeout: Time) -> timedelta:
+    """At most 30 days, as all time-outs."""
+    if isinstance(timeout, timedelta):
+        return min(timeout, TIMEOUT_MAX)
+    return timedelta(seconds=min(timeout, TIMEOUT_MAX.total_seconds()))
 
 
 _io_thread: tuple[int, IoThread] | None = None
@@ -114,6 +133,9 @@ class Store(dist.Store):  # type: ignore[misc]
         errors           ValueError (no such rank); DistNetworkError; DistStoreError (another run
                          goes on)
         """
+        rank = rank if rank is None else operator.index(rank)
+        world_size = world_size if world_size is None else operator.index(world_size)
+        timeout = as_delta(timeout)
         if rank is not None and not 0 <= rank < (rank + 1 if world_size is None else world_size):
             raise ValueError(f"there is no rank {rank} of {world_size}")
         super().__init__()
@@ -137,8 +159,7 @@ class Store(dist.Store):  # type: ignore[misc]
         self._shared = shared
         shared.stores.append(self)
         _open.add(shared)
-        whole = timeout if isinstance(timeout, timedelta) else timedelta(seconds=timeout)
-        self.set_timeout(whole)
+        self.set_timeout(as_delta(timeout))
 
     # What torch calls, from Python and from C++.
 
@@ -181,12 +202,12 @@ class Store(dist.Store):  # type: ignore[misc]
     def check(self, keys: Sequence[str]) -> bool:
         """Whether all keys have a value, or something in their queue."""
         with self._in_torchs_form():
-            return self._are_there([self._name_of(key) for key in keys])
+            return self._are_there([self._name_of(key) for key in names_in(keys)])
 
     def wait(self, keys: Sequence[str], timeout: Time | None = None) -> None:
         """Waits until all keys have a value at the same instant; returns at once if ``check`` says
         that they are there. One round trip if they have values, else three."""
-        names = [self._name_of(key) for key in keys]
+        names = [self._name_of(key) for key in names_in(keys)]
         with self._waiting(names, timeout) as remaining:
             if not self._are_there(names):
                 self._shared.session.wait(names, timeout=remaining)
