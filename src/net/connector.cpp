@@ -11,10 +11,10 @@
 #include "net/failure.h"
 
 // Life cycle of one `connect`: look the name up unless its addresses are known -> try the addresses
-// in turn, in rounds -> the first that answers, or what each of them said. In the first round each
-// address has 250 ms, so that one that is silent does not hold up the others; in the next one
-// 500 ms, in the last one the rest of its time. Each turn has a fresh socket: a SYN that was lost,
-// or dropped by a full backlog, is repeated by the kernel after a second only.
+// in rounds -> the first connection, or the errors of all addresses. An address has 250 ms in the
+// first round, so that a silent one does not delay the others, then 500 ms, and in the last round
+// the rest of its time. Each turn has a fresh socket: the kernel repeats a SYN that was lost, or
+// dropped by a full backlog, only after a second.
 //
 // Everything that is awaited carries the number of its attempt; what arrives under an older one
 // is dropped.
