@@ -452,7 +452,7 @@ def test_wrong_arguments_leave_no_session(address: str, namespace: str) -> None:
         {"rank": 0.5}, {"rank": "0"}, {"world_size": "x"}, {"timeout": None}, {"timeout": "1"},
     ]
     for given in wrong:
-        with pytest.raises(TypeError):
+        with pytest.raises(TypeError, match="timeout: " if "timeout" in given else ""):
             Store(address, namespace=namespace, **given)
     with Store(address, namespace=namespace, timeout=float("inf")) as store:
         assert store.timeout == timedelta(days=30)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import numbers
 import operator
 import os
 import time
@@ -46,6 +47,8 @@ def as_delta(timeout: Time) -> timedelta:
     """At most 30 days, as all time-outs."""
     if isinstance(timeout, timedelta):
         return min(timeout, TIMEOUT_MAX)
+    if not isinstance(timeout, numbers.Real):
+        raise TypeError(f"timeout: seconds or a timedelta, not {type(timeout).__name__}")
     return timedelta(seconds=min(timeout, TIMEOUT_MAX.total_seconds()))
 
 
