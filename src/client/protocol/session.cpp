@@ -16,6 +16,9 @@ std::string decider_of(const Error& error) {
   return named ? error.detail.substr(at + by.size()) : "server";
 }
 
+constexpr auto no_attempt_yet = "no attempt has come to an end yet";
+constexpr auto no_hello_yet = "it takes connections, but has not answered the hello yet";
+
 }  // namespace
 
 Session::Session(Options options) : options_(std::move(options)) {}
@@ -29,12 +32,15 @@ Session::Session(const Session& broken, Error why) : options_(broken.options_) {
 void Session::open() {
   admission_ = Admission::open;
   was_refused_ = false;
-  last_trouble_ = error_of(ErrorCode::unavailable, "no attempt has come to an end yet");
+  last_trouble_ = error_of(ErrorCode::unavailable, no_attempt_yet);
 }
 
 void Session::connected() {
   if (last_trouble_.code != ErrorCode::unavailable) return;
-  last_trouble_.detail = "it takes connections, but has not answered the hello yet";
+  std::string& detail = last_trouble_.detail;
+  if (detail.ends_with(no_hello_yet)) return;
+  // The reason of an earlier attempt stays: the server may have given it.
+  detail = detail == no_attempt_yet ? no_hello_yet : detail + "; now " + no_hello_yet;
 }
 
 void Session::connection_lost(Error why, Instant now) {
