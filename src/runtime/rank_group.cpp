@@ -110,8 +110,11 @@ Result<void> RankGroup::Impl::make_communicators(const runtime::CommunicatorKind
 
 Result<void> RankGroup::Impl::close_communicators(Duration timeout) {
   Result<void> closed;
-  for (auto& [device, communicator] : communicators_)
+  for (auto& [device, communicator] : communicators_) {
+    const auto ended = communicator.error();
+    if (ended && ended->code == ErrorCode::closed) continue;  // by its program
     if (auto result = communicator.close(timeout); !result && closed) closed = std::move(result);
+  }
   communicators_.clear();
   return closed;
 }

@@ -74,7 +74,6 @@ def imports_of(module: str, tree: ast.Module, stub: ast.ClassDef) -> dict[str, s
         where |= {target.id: f"muster.{module}" for target in targets
                   if isinstance(target, ast.Name)}
     used = {node.id for node in ast.walk(stub) if isinstance(node, ast.Name)}
-    where.setdefault("Timeout", "muster.store")  # operate.py imports it for type checkers alone
     where["Store"] = "muster.aio.store"
     return {name: where[name] for name in used if name in where}
 

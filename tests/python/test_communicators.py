@@ -231,6 +231,68 @@ def test_an_abort_ends_calls_of_other_threads(in_ranks: Ranks) -> None:
 
 
 @needs_gloo
+def test_close_may_be_called_again(in_ranks: Ranks) -> None:
+    def part(group: Group) -> None:
+        with gloo.create(group) as with_it:
+            assert repr(with_it) == (
+                f"<muster.Communicator of gloo, group 'g': rank {group.rank} of 2>"
+            )
+        aborted = gloo.create(group)
+        group.barrier()  # the other rank has it, too
+        aborted.abort()
+        group.barrier()  # and has not left before
+        for one in (with_it, aborted):
+            one.close()
+            one.abort()
+            assert repr(one).endswith(" of 2, closed>")
+        assert (type(with_it.error), type(aborted.error)) == (muster.Closed, muster.Aborted)
+
+    in_ranks(2, part)
+
+
+@needs_gloo
+def test_a_with_block_that_raises_aborts(in_ranks: Ranks) -> None:
+    def part(group: Group) -> None:
+        with pytest.raises(ZeroDivisionError), gloo.create(group) as with_it:
+            1 / 0  # the other ranks of a group never come to `close`
+        assert type(with_it.error) is muster.Aborted
+
+    in_ranks(1, part)
+
+
+@needs_gloo
+def test_what_goes_with_its_runtime_is_closed(in_job: Callable[..., list[Any]]) -> None:
+    def part(job: Runtime) -> None:
+        with_it = job.world.communicator("cpu")
+        assert with_it is not None
+        gone: list[Any] = [with_it, job.group, job.store]
+        job.shutdown()
+        Communicator.abort_all([with_it])
+        with_it.abort()
+        for one in gone:
+            with one:
+                assert repr(one).endswith(", closed>")
+            one.close()
+
+    in_job(1, part, communicators="gloo")
+
+
+@needs_gloo
+def test_a_forked_child_leaves_with_blocks(process: Any) -> None:
+    one = process("""
+        import muster.runtime, os
+        with muster.runtime.Runtime({}) as job:
+            job.init(communicators="gloo")
+            with job.world.communicator("cpu"):
+                if child := os.fork():
+                    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+        sys.exit(0 if child else 5)
+    """)
+    out, errors = one.communicate(timeout=60)
+    assert (one.returncode, out, errors) == (0, "5\n", "")
+
+
+@needs_gloo
 def test_the_runtime_makes_communicators(in_job: Callable[..., list[Any]]) -> None:
     def part(job: Runtime) -> None:
         with_it = job.world.communicator("cpu")

@@ -158,6 +158,43 @@ def test_a_forked_child_is_refused_every_call(
     assert out == "0\n", errors
 
 
+def test_a_forked_child_is_told_no_other_values(process: Start) -> None:
+    one = process(f"""
+        import os, re
+        sys.path.insert(0, {str(Path(__file__).parent)!r})
+        from public_calls import Things, classes, name_of
+        from muster import gloo
+        things = Things(address, "properties")
+        asked = [
+            (things.of(owner), f"{{name_of(owner)}}.{{name}}", name)
+            for owner in classes() if gloo.is_available() or name_of(owner) != "Communicator"
+            for base in owner.__mro__ for name, member in vars(base).items()
+            if isinstance(member, property) and not name.startswith("_")
+        ]
+        def values():
+            for thing, label, name in asked:
+                try:
+                    yield label, re.sub("0x[0-9a-f]+", "", repr(getattr(thing, name)))
+                except muster.MusterError as error:
+                    yield label, error.code
+        before = dict(values())
+        if (child := os.fork()) == 0:
+            for label, value in values():
+                if value != before[label]:
+                    print(label, value.partition("(")[0], flush=True)
+            os._exit(0)
+        os.waitpid(child, 0)
+    """)
+    out, errors = one.communicate(timeout=60)
+    told = dict(line.split() for line in out.splitlines())
+    told.pop("Communicator.error", None)  # it is Forked
+    assert told.pop("FileLock.is_held") == "False"
+    assert told == dict.fromkeys([
+        f"{kind}{name}" for kind in ("", "aio.")
+        for name in ("Store.incarnation", "Store.limits", "StatelessProcessGroup.counters")
+    ], "forked"), errors
+
+
 def test_a_child_that_ends_within_with_blocks_has_its_own_code(
     process: Start, tmp_path: Path
 ) -> None:

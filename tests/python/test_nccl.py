@@ -74,6 +74,19 @@ def test_nccl_reduces_on_the_stream_that_is_given(in_devices: Ranks, mode: Any) 
     in_devices(2, part)
 
 
+@needs_doubles
+def test_close_may_be_called_again(in_devices: Ranks) -> None:
+    def part(group: Group, cuda: Cuda) -> None:
+        with nccl.create(group, cuda.device, options()) as with_it:
+            assert repr(with_it).endswith(f"rank {group.rank} of 2>")
+            group.barrier()
+        group.barrier()
+        with_it.close()
+        assert repr(with_it).endswith(f"rank {group.rank} of 2, closed>")
+
+    in_devices(2, part)
+
+
 class OfTorch:
     def __init__(self, stream: int) -> None:
         self.cuda_stream = stream

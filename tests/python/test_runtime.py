@@ -262,6 +262,22 @@ def test_shutdown_says_who_is_missing(in_job: Job) -> None:
     in_job(2, part)
 
 
+def test_shutdown_may_be_called_again() -> None:
+    with Runtime({}) as job:
+        job.init()
+        lent: list[Any] = [job.store, job.group]
+        for _ in range(2):
+            job.shutdown()
+            assert repr(job).endswith(" on node 0, shut down>")
+        for gone in lent:
+            gone.cancel()
+            gone.close()
+            assert repr(gone).endswith(", closed>")
+    job.init()
+    assert repr(job).endswith(" on node 0>")
+    job.shutdown()
+
+
 def test_an_exception_leaves_the_job_as_it_is() -> None:
     with pytest.raises(ZeroDivisionError):
         with Runtime({}) as job:

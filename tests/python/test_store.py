@@ -402,6 +402,9 @@ def test_a_server_in_this_process() -> None:
         with muster.Store(server.addresses[0], io_thread=thread) as store:
             store.set("k", "v")
             assert store.incarnation == server.incarnation
+        assert repr(server) == f"<muster.Server at {server.addresses[0]}>"
+    server.stop()
+    assert repr(server).endswith(", stopped>")
     with pytest.raises(muster.PermissionDenied):
         muster.Server("0.0.0.0:0")
 

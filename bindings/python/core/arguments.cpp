@@ -84,7 +84,7 @@ bool is_scalar_of_numpy(py::handle object) {
 }
 
 /// Gets the buffer of an object, whose memory is copied elsewhere: there addresses mean nothing.
-void get_buffer(py::handle object, std::string_view argument, Py_buffer& buffer) {
+void get_plain_buffer(py::handle object, std::string_view argument, Py_buffer& buffer) {
   bool is_refused = false;
   if (PyObject_GetBuffer(object.ptr(), &buffer, PyBUF_FULL_RO) == 0) {
     is_refused = buffer.format != nullptr && has_addresses(buffer.format);
@@ -92,7 +92,7 @@ void get_buffer(py::handle object, std::string_view argument, Py_buffer& buffer)
   } else {
     // Buffers have no format for dates of NumPy's, for instance.
     PyErr_Clear();
-    if (PyObject_GetBuffer(object.ptr(), &buffer, PyBUF_SIMPLE) != 0) throw py::error_already_set();
+    get_buffer(object, argument, buffer, PyBUF_SIMPLE);
     const py::object dtype = py::getattr(object, "dtype", py::none());
     is_refused = py::getattr(dtype, "hasobject", py::none()).is(py::handle(Py_True));
   }
@@ -160,10 +160,22 @@ Bytes Bytes::of(py::handle object, std::string_view argument) {
   }
   if (PyObject_CheckBuffer(object.ptr()) == 0 || is_scalar_of_numpy(object))
     refuse_bytes(object, argument);
-  get_buffer(object, argument, bytes.buffer_);
+  get_plain_buffer(object, argument, bytes.buffer_);
   bytes.view_ = {static_cast<const char*>(bytes.buffer_.buf),
                  static_cast<std::size_t>(bytes.buffer_.len)};
   return bytes;
+}
+
+void get_buffer(py::handle object, std::string_view argument, Py_buffer& buffer, int flags) {
+  if (PyObject_GetBuffer(object.ptr(), &buffer, flags) == 0) return;
+  const py::error_already_set refused;
+  for (PyObject* const kind : {PyExc_BufferError, PyExc_TypeError, PyExc_ValueError}) {
+    if (!refused.matches(kind)) continue;
+    const std::string text = string_of(py::str(refused.value()), argument);
+    PyErr_SetString(kind, (std::string(argument) + ": " + text).c_str());
+    throw py::error_already_set();
+  }
+  throw py::error_already_set(refused);
 }
 
 OptionalBytes OptionalBytes::of(py::handle object, std::string_view argument) {

@@ -57,6 +57,12 @@ class Bytes {
 /// The same where an object of a class of muster._core belongs.
 [[noreturn]] void refuse_class(py::handle object, std::string_view argument, py::handle expected);
 
+/// The buffer of an object. What the object raises gets the argument's name, such as the ValueError
+/// of a memoryview that was released.
+///
+/// flags  PyBUF_...
+void get_buffer(py::handle object, std::string_view argument, Py_buffer& buffer, int flags);
+
 /// Seconds as a number, or a timedelta; None is `otherwise`.
 ///
 /// errors  ValueError (negative, NaN), TypeError

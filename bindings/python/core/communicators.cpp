@@ -1,6 +1,7 @@
 #include "communicators.h"
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -54,14 +55,22 @@ py::object run_grouped(const CommunicatorHandle& self, const py::list& recorded,
   return call(communicator, [&] { return communicator.grouped(all, timeout.duration); });
 }
 
-py::object error_or_none(const CommunicatorHandle& self) {
+std::optional<Error> error_of(const CommunicatorHandle& self) {
   const Communicator& communicator = self.object();
-  const auto error = [&] {
-    const WithoutGil released;
-    return communicator.error();
-  }();
-  if (!error) return py::none();
-  return exception_of(*error);
+  const WithoutGil released;
+  return communicator.error();
+}
+
+py::object error_or_none(const CommunicatorHandle& self) {
+  const auto error = error_of(self);
+  return error ? exception_of(*error) : py::none();
+}
+
+/// Whether its program has ended it: by `close` or `abort`, or with its group or its runtime.
+bool is_closed(const CommunicatorHandle& self) {
+  if (self.communicator.is_over()) return true;
+  const auto error = error_of(self);
+  return error && (error->code == ErrorCode::closed || error->code == ErrorCode::aborted);
 }
 
 py::object attach(const CommunicatorHandle& self, const GroupHandle& group, Timeout timeout) {
@@ -71,6 +80,7 @@ py::object attach(const CommunicatorHandle& self, const GroupHandle& group, Time
 }
 
 py::object close(const CommunicatorHandle& self, Timeout timeout) {
+  if (is_closed(self)) return py::none();
   Communicator& communicator = self.object();
   return call(communicator, [&] { return communicator.close(timeout.duration); });
 }
@@ -78,8 +88,10 @@ py::object close(const CommunicatorHandle& self, Timeout timeout) {
 void abort_all(py::handle given) {
   std::vector<Communicator*> all;
   for (const py::handle each :
-       iterator_of(given, "communicators", "several communicators, such as a list"))
-    all.push_back(&argument_of<CommunicatorHandle>(each, "communicators").object());
+       iterator_of(given, "communicators", "several communicators, such as a list")) {
+    const auto& one = argument_of<CommunicatorHandle>(each, "communicators");
+    if (!one.communicator.is_over()) all.push_back(&one.object());
+  }
   const WithoutGil released;
   Communicator::abort_all(all);
 }
@@ -123,11 +135,13 @@ void bind_communicators(py::module_& module) {
       .def("close", named_method(&close, "timeout"))
       .def("abort",
            [](const CommunicatorHandle& self) {
+             if (self.communicator.is_over()) return;
              Communicator& communicator = self.object();
              const WithoutGil released;
              communicator.abort();
            })
       .def("error", &error_or_none)
+      .def("is_closed", &is_closed)
       .def("kind", [](const CommunicatorHandle& self) { return std::string(self.object().kind()); })
       .def("rank", [](const CommunicatorHandle& self) { return self.object().rank(); })
       .def("world_size", [](const CommunicatorHandle& self) { return self.object().world_size(); })

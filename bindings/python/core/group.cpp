@@ -106,7 +106,7 @@ void bind_life(py::class_<GroupHandle>& type) {
   bind_call<>(type, "recover", &Group::recover, &Group::recover_async, {});
   type.def("close", [](GroupHandle& self, py::handle linger) {
     const Duration patience = duration_of(linger, "linger", std::chrono::seconds(10));
-    if (self.closed) return value_of(std::uint64_t{0});
+    if (self.is_closed()) return value_of(std::uint64_t{0});
     Group& group = self.object();
     self.closed = self.identity();
     if (!is_ending()) return block([&] { return group.close(patience); });
@@ -117,7 +117,7 @@ void bind_life(py::class_<GroupHandle>& type) {
     if (!closed) raise(closed.error());
     return value_of(*closed);
   });
-  type.def("is_closed", [](const GroupHandle& self) { return self.closed.has_value(); });
+  type.def("is_closed", [](const GroupHandle& self) { return self.is_closed(); });
   type.def("watch", [](const GroupHandle& self, const py::object& events) {
     auto handler = error_callback(events, "happened");
     Group& group = self.object();
@@ -126,7 +126,7 @@ void bind_life(py::class_<GroupHandle>& type) {
     return std::make_shared<GroupWatch>(group.watch(std::move(handler)));
   });
   type.def("cancel", [](const GroupHandle& self) {
-    if (!self.closed) self.object().cancel();
+    if (!self.is_closed()) self.object().cancel();
   });
   type.def("store", [](const GroupHandle& self) {
     return StoreHandle{shared(self.object().store().share())};  // it may outlive the group
@@ -136,6 +136,7 @@ void bind_life(py::class_<GroupHandle>& type) {
   type.def("epoch", [](const GroupHandle& self) { return self.identity().epoch; });
   type.def("name", [](const GroupHandle& self) { return text_of(self.identity().name); });
   type.def("counters", [](const GroupHandle& self) {
+    refuse_child(self.object().store());
     const GroupCounters counters = self.object().counters();
     return py::make_tuple(counters.rounds, counters.objects_sent, counters.objects_received);
   });

@@ -70,6 +70,7 @@ struct ProcessChoice {
 const ProcessId& taken(const ProcessChoice& choice) { return choice.id; }
 
 py::object limits_of(const StoreHandle& self) {
+  refuse_child(self.object());
   const Limits limits = self.store->limits();
   py::dict fields;
   fields["key_bytes_max"] = limits.key_bytes_max;
@@ -162,8 +163,11 @@ void bind_session(py::class_<StoreHandle>& type) {
   bind_call<>(type, "reopen", &Store::reopen, &Store::reopen_async, {});
   bind_blocking<>(type, "whoami",
                   [](Store& store, Duration timeout) { return whoami(store, timeout); }, {});
-  type.def("cancel", [](const StoreHandle& self) { self.store->cancel(); });
+  type.def("cancel", [](const StoreHandle& self) {
+    if (!self.store.is_over()) self.store->cancel();
+  });
   type.def("close", [](const StoreHandle& self) {
+    if (self.store.is_over()) return;
     Store& store = self.object();
     const WithoutGil released;
     store.close();
@@ -171,7 +175,10 @@ void bind_session(py::class_<StoreHandle>& type) {
   type.def("limits", &limits_of);
   type.def("address", [](const StoreHandle& self) { return text_of(self.store->address()); });
   type.def("process", [](const StoreHandle& self) { return process_of(self.store->process()); });
-  type.def("incarnation", [](const StoreHandle& self) { return self.store->incarnation(); });
+  type.def("incarnation", [](const StoreHandle& self) {
+    refuse_child(self.object());
+    return self.store->incarnation();
+  });
 }
 
 }  // namespace
@@ -206,7 +213,9 @@ StoreOptions store_options_of(const py::dict& given) {
 
 void bind_store(py::module_& module) {
   py::class_<Call>(module, "Call").def("cancel", [](Call& call) { call.cancel(); });
-  py::class_<IoThread, std::shared_ptr<IoThread>>(module, "IoThread")
+  constexpr const char* of_thread =
+      "A thread that does the input and output of many stores: IoThread(name).";
+  py::class_<IoThread, std::shared_ptr<IoThread>>(module, "IoThread", of_thread)
       .def(py::init([](py::handle name) {
         auto thread = IoThread::create(string_of(name, "name"));
         if (!thread) throw std::bad_alloc();

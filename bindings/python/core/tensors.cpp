@@ -121,8 +121,7 @@ std::shared_ptr<void> kept(Py_buffer& buffer) {
 
 Tensor tensor_of_buffer(py::handle object, std::string_view argument) {
   Py_buffer buffer{};
-  if (PyObject_GetBuffer(object.ptr(), &buffer, PyBUF_RECORDS_RO) != 0)
-    throw py::error_already_set();
+  get_buffer(object, argument, buffer, PyBUF_RECORDS_RO);
   const std::shared_ptr<void> owner = kept(buffer);
   TensorView view;
   view.data = buffer.buf;
@@ -308,7 +307,7 @@ py::tuple shape_of(const std::vector<std::int64_t>& shape) {
 }
 
 void bind_tensors(py::module_& module) {
-  py::class_<TensorHandle>(module, "Tensor")
+  py::class_<TensorHandle>(module, "Tensor", "A tensor that a call has given.")
       .def("__dlpack__", &dlpack_of, py::kw_only(), py::arg("stream") = py::none(),
            py::arg("max_version") = py::none(), py::arg("dl_device") = py::none(),
            py::arg("copy") = py::none())

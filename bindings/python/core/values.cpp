@@ -109,6 +109,16 @@ py::object value_of(const std::vector<SettingInfo>& settings) {
   return list_of(settings, [](const SettingInfo& setting) { return value_of(setting); });
 }
 
+void refuse_child(const Store& store) {
+  if (store.incarnation() != 0) return;
+  Error error;
+  error.code = ErrorCode::forked;
+  error.happened = Happened::no;
+  error.decided_by = "client";
+  error.detail = "the store belongs to the parent process; connect another one in the child";
+  raise(error);
+}
+
 py::object value_of(Store&& store) { return py::cast(StoreHandle{shared(std::move(store))}); }
 
 StatelessProcessGroup& GroupHandle::object() const {

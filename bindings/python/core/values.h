@@ -50,10 +50,12 @@ class Lent {
       : object_(std::move(object)), is_over_(std::move(is_over)) {}
 
   T& operator*() const {
-    if (is_over_ && *is_over_) raise_closed("it belonged to a runtime that was shut down");
+    if (is_over()) raise_closed("it belonged to a runtime that was shut down");
     return *object_;
   }
   T* operator->() const { return &**this; }
+  /// Whether it is gone with its runtime.
+  bool is_over() const { return is_over_ && *is_over_; }
   /// What belongs to it.
   template <class Part>
   Lent<Part> part(Part& part) const {
@@ -82,6 +84,7 @@ struct GroupHandle {
   Lent<StatelessProcessGroup> group;
   std::optional<Identity> closed = {};  ///< by `close` of this handle
 
+  bool is_closed() const { return closed || group.is_over(); }
   /// errors  closed
   StatelessProcessGroup& object() const;
   Identity identity() const;
@@ -89,6 +92,10 @@ struct GroupHandle {
 struct DeliveryHandle {
   std::shared_ptr<Delivery> delivery;
 };
+
+/// Raises Forked in a child of the process that connected: there the library knows no limits and
+/// counts nothing, and gives zeros.
+void refuse_child(const Store& store);
 
 inline py::bytes bytes_of(std::string_view bytes) { return {bytes.data(), bytes.size()}; }
 

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from datetime import timedelta
+from typing import Any, TypeVar, Union
 
 from muster import _core
 from muster._handles import Handle
+from muster.errors import Closed
 
 Value = TypeVar("Value")
 Result = TypeVar("Result")
+
+Time = Union[float, timedelta]
+"""Seconds, or a timedelta. Microseconds count."""
+Timeout = Union[float, timedelta, None]
+"""Of the whole call, in seconds; None: that of the store or group."""
 
 
 class BlockingCalls(Handle):
@@ -30,7 +37,12 @@ class BlockingCalls(Handle):
         return convert(value)
 
 
-def public_name(self: object) -> str:
-    """The name by which users know the object's class, such as muster.aio.Store."""
+def shown(self: object, describe: Callable[[], str]) -> str:
+    """The object's ``repr``, with the name by which users know its class, such as muster.aio.Store.
+    It works also when the object has gone with its runtime."""
     package = type(self).__module__.rpartition(".")[0]
-    return f"{package}.{type(self).__qualname__}"
+    try:
+        described = f" {describe()}"
+    except Closed:
+        described = ", closed"
+    return f"<{package}.{type(self).__qualname__}{described}>"

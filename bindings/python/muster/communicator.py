@@ -8,12 +8,14 @@ that is not contiguous, or that is on another device is refused by name (Invalid
 nothing was done.
 """
 
-from __future__ import annotations
+# Annotations are evaluated here: subclasses of CommunicatorOptions inherit them in other modules,
+# where typing.get_type_hints does not find their names.
 
+import contextlib
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
+from types import TracebackType
 from typing import Any, Literal, NamedTuple, Union
 
 from muster import _core
@@ -22,7 +24,7 @@ from muster._handles import Handle, handle_of
 from muster._keywords import (
     check_function_or_none, iterable_of, names_keywords, refuse_type,
 )
-from muster.errors import MusterError
+from muster.errors import Forked, MusterError
 from muster.group import StatelessProcessGroup
 from muster.store import Time, Timeout
 
@@ -52,6 +54,7 @@ class CreationTimes(NamedTuple):
     """The part of it in NCCL or Gloo, including their wait for other ranks."""
 
 
+@names_keywords
 @dataclass(frozen=True, kw_only=True)
 class CommunicatorOptions:
     """What the options of NCCL and Gloo share."""
@@ -107,25 +110,34 @@ class Communicator(Handle):
     Errors of every call: the reason why it ended (RankLost, RankLeft, Closed, Aborted, TimedOut,
     NcclFailed, GlooFailed), InvalidArgument (an argument, by name; nothing was done), Busy (Gloo:
     another call is in progress), WouldDeadlock (NCCL: another thread issues to the device), Forked.
+
+    As a context manager it is closed at the end of a body that has ended well, and aborted when the
+    body raises: the other ranks may never call ``close``.
     """
 
-    __slots__ = ("_handle", "_kept", "_recorded")
+    __slots__ = ("_handle", "_kept", "_recorded", "_shown")
     _instead = "it has connections and memory of this process. Each rank makes its own"
 
     _handle: _core.Communicator
     _kept: Any
     """What the communicator refers to weakly, or not at all."""
     _recorded: list[_core.Operation] | None
+    _shown: str
+    """What ``repr`` shows, also when the communicator has gone with its runtime."""
 
     def __init__(self) -> None:
         raise TypeError("muster.nccl.create and muster.gloo.create make communicators")
 
     @classmethod
-    def _of(cls, handle: _core.Communicator, kept: Any) -> Communicator:
+    def _of(cls, handle: _core.Communicator, kept: Any) -> "Communicator":
         communicator = cls.__new__(cls)
         communicator._handle = handle
         communicator._kept = kept
         communicator._recorded = None
+        communicator._shown = (
+            f"{handle.kind()}, group {handle.group()!r}: rank {handle.rank()} of "
+            f"{handle.world_size()}"
+        )
         return communicator
 
     def _do(
@@ -321,8 +333,8 @@ class Communicator(Handle):
         """Receives from a rank into the tensor."""
         self._do("recv", None, tensor, root=peer, stream=stream, timeout=timeout)
 
-    @contextmanager
-    def grouped(self, *, timeout: Timeout = None) -> Iterator[Communicator]:
+    @contextlib.contextmanager
+    def grouped(self, *, timeout: Timeout = None) -> Iterator["Communicator"]:
         """A scope whose operations of this communicator begin together, at its end: sends and
         receives that wait for each other need it. Tensors are checked at once.
 
@@ -354,13 +366,14 @@ class Communicator(Handle):
         self._handle.abort()
 
     @staticmethod
-    def abort_all(communicators: Iterable[Communicator]) -> None:
+    def abort_all(communicators: Iterable["Communicator"]) -> None:
         """Aborts several together, as NCCL needs it for those of one device."""
         _core.abort_all(map(handle_of, iterable_of(communicators, "communicators")))
 
     def close(self, *, timeout: Timeout = None) -> None:
         """Ends it in order. All ranks call it; with NCCL when their streams are done. With NCCL a
-        rank that leaves the group afterwards first passes a barrier."""
+        rank that leaves the group afterwards first passes a barrier. It may be called again, and
+        after ``abort``."""
         self._handle.close(timeout)
 
     @property
@@ -394,8 +407,21 @@ class Communicator(Handle):
     def creation_times(self) -> CreationTimes:
         return CreationTimes(*self._handle.creation_times())
 
+    def __enter__(self) -> "Communicator":
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if kind is not None:
+            self.abort()
+            return
+        with contextlib.suppress(Forked):
+            self.close()
+
     def __repr__(self) -> str:
-        return (
-            f"<muster.Communicator of {self.kind}, group {self.group_name!r}: rank {self.rank} of "
-            f"{self.world_size}>"
-        )
+        closed = ", closed" if self._handle.is_closed() else ""
+        return f"<muster.Communicator of {self._shown}{closed}>"

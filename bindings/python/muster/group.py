@@ -9,7 +9,7 @@ from functools import reduce
 from typing import Any, Literal, NamedTuple
 
 from muster import _core
-from muster._calls import BlockingCalls, public_name
+from muster._calls import BlockingCalls, shown
 from muster._events import Events
 from muster._handles import Handle, handle_of
 from muster._keywords import names_keywords
@@ -490,9 +490,9 @@ class StatelessProcessGroup(BlockingCalls):
             self.close()
 
     def __repr__(self) -> str:
-        where = f"rank {self.rank} of {self.world_size}, epoch {self.epoch}"
         closed = ", closed" if self._handle.is_closed() else ""
-        return f"<{public_name(self)} {self.name!r}: {where}{closed}>"
+        return shown(self, lambda: f"{self.name!r}: rank {self.rank} of {self.world_size}, "
+                                   f"epoch {self.epoch}{closed}")
 
 
 def as_member(fields: dict[str, Any]) -> Member:

@@ -6,14 +6,11 @@ import operator
 import time
 from collections.abc import Sequence
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Union
+from typing import Any, Literal, NamedTuple, Union
 
 from muster import _core
-from muster._calls import BlockingCalls
+from muster._calls import BlockingCalls, Timeout
 from muster._keywords import names_keywords, refuse_type
-
-if TYPE_CHECKING:
-    from muster.store import Timeout
 
 __all__ = ["Operator", "Setting", "SettingKind", "SettingValue"]
 

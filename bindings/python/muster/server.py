@@ -37,7 +37,7 @@ def _ports_of(given: str | int | Sequence[str | int]) -> list[tuple[str, str, in
 class Server(Handle):
     """Keeps keys and groups in memory: they are lost when it stops, and its clients are told so."""
 
-    __slots__ = ("_handle",)
+    __slots__ = ("_handle", "_is_stopped")
     _instead = "it serves in this process. Other processes connect to its addresses"
 
     def __init__(
@@ -77,6 +77,7 @@ class Server(Handle):
                   authentication), InvalidArgument, ValueError (tcpstore, tcpstore_dialect)
         other arguments  as in ``muster::ServerOptions``
         """
+        self._is_stopped = False
         self._handle = _core.start_server({
             "listen": [listen] if isinstance(listen, str) else listen,
             "allow_unauthenticated": allow_unauthenticated,
@@ -126,7 +127,9 @@ class Server(Handle):
 
         returns  the number of sessions that had not ended
         """
-        return self._handle.stop(reason, timeout)
+        remained = self._handle.stop(reason, timeout)
+        self._is_stopped = True
+        return remained
 
     def __enter__(self) -> Server:
         return self
@@ -135,4 +138,5 @@ class Server(Handle):
         self.stop()
 
     def __repr__(self) -> str:
-        return f"<muster.Server at {', '.join(self.addresses)}>"
+        stopped = ", stopped" if self._is_stopped else ""
+        return f"<muster.Server at {', '.join(self.addresses)}{stopped}>"

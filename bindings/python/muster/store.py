@@ -5,11 +5,10 @@ from __future__ import annotations
 import json
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from datetime import timedelta
 from typing import Any, Literal, NamedTuple, TypeVar, Union
 
 from muster import _core
-from muster._calls import BlockingCalls, public_name
+from muster._calls import BlockingCalls, Time as Time, Timeout as Timeout, shown
 from muster._events import Events, as_logger
 from muster._keywords import names_keywords, refuse_type
 from muster.codecs import BytesLike
@@ -26,10 +25,6 @@ Key = Union[str, BytesLike]
 AnyKey = TypeVar("AnyKey", bound=Key)
 """The keys of a mapping, which is one of str or one of bytes, and not one of any key."""
 Value = Union[str, BytesLike]
-Time = Union[float, timedelta]
-"""Seconds, or a timedelta. Microseconds count."""
-Timeout = Union[float, timedelta, None]
-"""Of the whole call, in seconds; None: that of the store or group."""
 Role = Literal["client", "observer", "supervisor"]
 
 Subject = Literal[
@@ -467,4 +462,4 @@ class Store(BlockingCalls):
         self.close()
 
     def __repr__(self) -> str:
-        return f"<{public_name(self)} at {self.address}{', closed' if self._is_closed else ''}>"
+        return shown(self, lambda: f"at {self.address}{', closed' * self._is_closed}")

@@ -3,13 +3,14 @@
 import builtins
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from muster import _core
+from muster._calls import Timeout
 from muster._handles import Handle
 from muster.aio.store import Store
 from muster.codecs import BytesLike, Codec, JSON
 from muster.errors import MusterError
 from muster.group import Counters, Member, Received, Recovered, Watch
 from muster.operate import Setting
-from muster.store import AnyKey, Compared, Key, KeyPage, Limits, Process, Role, Subject, Time, Timeout, Value, WhoAmI
+from muster.store import AnyKey, Compared, Key, KeyPage, Limits, Process, Role, Subject, Time, Value, WhoAmI
 from typing import Any, Literal, Self
 
 class StoreCalls(Handle):

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import time
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from muster._calls import Timeout
 from muster._keywords import names_keywords
 from muster.aio._derived import OperatorCalls
 from muster.operate import Setting, SettingValue, raw_value, setting_of, time_left
-
-if TYPE_CHECKING:
-    from muster.store import Timeout
 
 
 @names_keywords

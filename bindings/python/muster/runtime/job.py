@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Literal, NamedTuple, NoReturn
@@ -11,7 +12,7 @@ from muster._handles import Handle, handle_of
 from muster._keywords import names_keywords, refuse_type
 from muster.codecs import JSON, BytesLike, Codec
 from muster.communicator import Communicator, fields_of
-from muster.errors import MusterError
+from muster.errors import Forked, MusterError
 from muster.group import StatelessProcessGroup, group_events, group_options
 from muster.runtime.environment import Environment, FoundNumber, JobNumber, Rule
 from muster.runtime.turns import Progress, Turn, run_on_rank_zero
@@ -224,12 +225,13 @@ class Runtime(_Turns):
     Any thread may ask; of other calls one at a time.
     """
 
-    __slots__ = ("_handle", "_kept")
+    __slots__ = ("_handle", "_is_shut_down", "_kept")
     _instead = "it is one process's part in a job. Each process makes its own: Runtime()"
 
     def __init__(self, environment: Environment | Mapping[str, str] | None = None) -> None:
         """environment  None: that of this process"""
         self._handle = _core.Runtime(Environment._given(environment)._handle)
+        self._is_shut_down = False
         self._kept: Any = None
 
     def init(
@@ -405,10 +407,14 @@ class Runtime(_Turns):
 
     def shutdown(self, *, timeout: Time = 60.0) -> None:
         """Ends this process's part in order: waits for the others, ends the communicators, leaves
-        (in any case). What was of the world raises Closed afterwards.
+        (in any case). What was of the world raises Closed afterwards. It may be called again.
 
-        errors  TimedOut (``ranks`` are missing), RankLost, RankLeft, NotInitialized
+        errors  TimedOut (``ranks`` are missing), RankLost, RankLeft, NotInitialized (before
+                ``init``)
         """
+        if self._is_shut_down and not self.is_initialized:
+            return
+        self._is_shut_down = self.is_initialized
         self._handle.shutdown(timeout)
 
     def abort(self, code: int, reason: str) -> NoReturn:
@@ -432,10 +438,12 @@ class Runtime(_Turns):
         trace: TracebackType | None,
     ) -> None:
         if kind is None and self.is_initialized:
-            self.shutdown()
+            with contextlib.suppress(Forked):
+                self.shutdown()
 
     def __repr__(self) -> str:
+        end = ", shut down" if self._is_shut_down and not self.is_initialized else ""
         return (
             f"<muster.runtime.Runtime: rank {self.rank} of {self.world_size}, local rank "
-            f"{self.local_rank} on node {self.node_rank}>"
+            f"{self.local_rank} on node {self.node_rank}{end}>"
         )
