@@ -8,6 +8,7 @@ import asyncio
 import importlib
 import inspect
 import math
+import pkgutil
 import tempfile
 import types
 import typing
@@ -26,6 +27,7 @@ import muster.operate
 import muster.runtime
 import muster.server
 import muster.store
+import pytest
 
 MODULES = (
     "muster", "muster.aio", "muster.codecs", "muster.gloo", "muster.nccl", "muster.operate",
@@ -113,6 +115,56 @@ def calls() -> list[Call]:
         for call in _calls_of(owner):
             found[call.name] = call
     return list(found.values())
+
+
+def public(is_of_torch: bool = False) -> dict[str, Any]:
+    """Every public module, class, function and method, plain data included.
+
+    is_of_torch  those of muster.torch, or all others
+    """
+    names = [each.name for each in pkgutil.walk_packages(muster.__path__, "muster.")]
+    found: dict[str, Any] = {}
+    for name in ["muster", *names]:
+        if "._" in name or name.startswith("muster.torch") is not is_of_torch:
+            continue
+        module = found[name] = importlib.import_module(name)
+        own = [key for key, one in vars(module).items()
+               if getattr(one, "__module__", "") == name and not key.startswith("_")]
+        for key in getattr(module, "__all__", own):
+            one = getattr(module, key)
+            if inspect.isfunction(one):
+                found[f"{name}.{key}"] = one
+            elif isinstance(one, type) and one.__module__.startswith("muster"):
+                found[f"{one.__module__}.{one.__qualname__}"] = one
+                found |= _methods_of(one)
+    return found
+
+
+def _methods_of(owner: type) -> dict[str, Any]:
+    members = [
+        (f"{base.__module__}.{base.__qualname__}.{name}", getattr(member, "__func__", member))
+        for base in owner.__mro__ if base.__module__.startswith("muster")
+        for name, member in vars(base).items() if name == "__init__" or not name.startswith("_")
+    ]
+    return {name: member for name, member in members if inspect.isfunction(member)}
+
+
+def check_public(name: str, one: Any) -> None:
+    """Its docstring, its types, and that its error of too many arguments by position names those
+    that are given by name."""
+    assert one.__doc__ or name.endswith("__init__")
+    if not isinstance(one, types.ModuleType):
+        assert isinstance(typing.get_type_hints(one), dict)
+    parameters = inspect.signature(one).parameters.values() if inspect.isfunction(one) else ()
+    keywords = [each.name for each in parameters if each.kind is each.KEYWORD_ONLY]
+    if not keywords:
+        return
+    with pytest.raises(TypeError) as raised:
+        made = one(*[None] * (len(parameters) + 1))
+        if inspect.iscoroutine(made):
+            asyncio.run(_awaited(made))
+    for keyword in keywords:
+        assert f"{keyword}=" in str(raised.value)
 
 
 class Things:

@@ -23,6 +23,7 @@ from public_calls import WRONG, Call, Things, fits, wrong_values
 
 CALLS = {call.name: call for call in public_calls.calls()}
 CLASSES = {public_calls.name_of(one): one for one in public_calls.classes()}
+PUBLIC = public_calls.public()
 FOREIGN_TEXTS = re.compile(r"C\+\+|arg\d|Invoked with|incompatible function|std::|pybind")
 # What an error calls an argument, where that has a longer name.
 OTHER_NAMES = {"data_expiration_seconds": "data_expiration", "store_timeout": "timeout"}
@@ -96,6 +97,11 @@ def test_a_missing_or_unknown_argument_is_named(things: Things, name: str) -> No
     with pytest.raises(TypeError, match="nonsense") as raised:
         things.make(call, {**required, "nonsense": 1})
     assert not FOREIGN_TEXTS.search(str(raised.value))
+
+
+@pytest.mark.parametrize("name", sorted(PUBLIC))
+def test_what_is_public_names_its_keywords_and_has_types_and_docstrings(name: str) -> None:
+    public_calls.check_public(name, PUBLIC[name])
 
 
 # Scalars and buffers.
@@ -201,6 +207,30 @@ def test_text_that_utf8_does_not_have_is_refused_by_name(store: muster.Store) ->
     for call, name in calls:
         with pytest.raises(ValueError, match=f"^{name}: a str that UTF-8 does not have"):
             call()
+
+
+def test_a_buffer_that_was_released_is_named(store: muster.Store) -> None:
+    released, closed = memoryview(b"v"), mmap.mmap(-1, 4)
+    released.release()
+    closed.close()
+    group = muster.StatelessProcessGroup(store, "released", 0, 1)
+    for value, text in ((released, "released memoryview"), (closed, "mmap closed")):
+        calls: list[tuple[Callable[[Any], object], str]] = [
+            (lambda one: store.set("k", one), "value"), (lambda one: store.get(one), "key"),
+            (lambda one: store.append("k", one), "suffix"),
+            (lambda one: store.queue_push("k", one), "item"),
+            (lambda one: store.compare_set("k", one, b""), "expected"),
+            (lambda one: store.compare_set("k", None, one), "desired"),
+            (lambda one: store.multi_get([one]), "keys"),
+            (lambda one: store.multi_set({"k": one}), "entries"),
+            (lambda one: group.send_obj(one, 0, codec=muster.RAW), "obj"),
+            (lambda one: muster.StatelessProcessGroup(store, "i", 0, 1, info=one), "info"),
+            (lambda one: muster.runtime.broadcast_tensor(group, one), "tensor"),
+            (lambda one: muster.nccl.unique_id(group, 5, id=one), "id"),
+        ]
+        for call, name in calls:
+            with pytest.raises(ValueError, match=f"^{name}: .*{text}"):
+                call(value)
 
 
 def test_a_loss_of_numbers_is_no_argument_of_another_operation(things: Things) -> None:

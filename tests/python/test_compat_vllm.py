@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import gc
 import inspect
@@ -307,6 +308,14 @@ def test_older_ways_to_construct_it_work() -> None:
     for rank in (-1, 2):
         with pytest.raises(ValueError):
             StatelessProcessGroup(rank, 2, None)
+
+
+def test_a_group_is_not_pickled_or_copied() -> None:
+    group = StatelessProcessGroup(0, 2, None)
+    ways: list[Any] = [pickle.dumps, copy.copy, copy.deepcopy]
+    for way in ways:
+        with pytest.raises(TypeError, match="a StatelessProcessGroup cannot be .*: it is one"):
+            way(group)
 
 
 def test_subclasses_may_do_without_the_constructor() -> None:

@@ -359,6 +359,12 @@ def test_copies_of_vllms_class_are_patched_by_their_module(
         group.barrier()
         group.barrier(timeout=5)
         assert asked == [40, 5], asked
+        try:
+            Copy.create(*[None] * 8)
+        except TypeError as error:
+            assert "create() takes 7 " in str(error) and ": timeout_seconds=" in str(error)
+            asked.clear()
+        assert asked == []
         of_vllm.undo()
         assert copy_of_it.StatelessProcessGroup is Copy and user.Group is kept[1]
         of_copy.undo()
@@ -389,7 +395,7 @@ def test_without_vllm_the_class_is_a_plain_one(
         sys.modules["vllm"] = None  # as if it were not installed, also where it is
         from muster.compat.vllm import StatelessProcessGroup, patch
         modules = {base.__module__ for base in StatelessProcessGroup.__mro__}
-        assert modules == {"muster.compat.vllm", "builtins"}, modules
+        assert modules == {"muster.compat.vllm", "muster._handles", "builtins"}, modules
         try:
             patch()
         except ImportError:

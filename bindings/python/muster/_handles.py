@@ -6,10 +6,10 @@ from __future__ import annotations
 from typing import Any, NoReturn
 
 
-class Handle:
-    """Base of these classes. They have weak references, and are neither pickled nor copied."""
+class NotPickled:
+    """Base of classes whose objects are neither pickled nor copied."""
 
-    __slots__ = ("__weakref__",)
+    __slots__ = ()
 
     _instead = ""
     """What a program does in place of pickling one."""
@@ -18,6 +18,12 @@ class Handle:
         name = type(self).__qualname__
         article = "an" if name[0] in "AEIOU" else "a"
         raise TypeError(f"{article} {name} cannot be pickled or copied: {self._instead}")
+
+
+class Handle(NotPickled):
+    """Base of these classes, which have weak references."""
+
+    __slots__ = ("__weakref__",)
 
 
 def handle_of(given: Any) -> Any:

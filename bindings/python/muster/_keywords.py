@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from muster import _core
 
-Named = TypeVar("Named", type, Callable[..., Any])
+Named = TypeVar("Named", bound=Callable[..., Any])
 
 
 def refuse_type(given: Any, argument: str, expected: str) -> TypeError:
@@ -68,21 +68,31 @@ def names_keywords(named: Named) -> Named:
     number alone: "takes 1 positional argument but 2 were given". What this module checks is checked
     before. A TypeError or ValueError does not show an argument that looks like a key."""
     if isinstance(named, FunctionType):
-        naming: Named = named_form(named, named)
+        naming: Named = _naming(named)
         return naming
     for name, member in list(vars(named).items()):
         is_public = name == "__init__" or not name.startswith("_")
-        is_of_class = isinstance(member, classmethod)
-        function = member.__func__ if is_of_class else member
+        is_bound = isinstance(member, (classmethod, staticmethod))
+        function = member.__func__ if is_bound else member
         if is_public and isinstance(function, FunctionType) and _needs_naming(function):
-            naming = named_form(function, function)
-            setattr(named, name, classmethod(naming) if is_of_class else naming)
+            setattr(named, name, type(member)(_naming(function)) if is_bound else _naming(function))
     return named
 
 
+def _naming(function: FunctionType) -> Any:
+    return named_form(_inner(function), function)
+
+
+def _inner(function: Callable[..., Any]) -> FunctionType:
+    """The function whose parameters they are, such as that of a context manager."""
+    inner: FunctionType = inspect.unwrap(function)
+    return inner
+
+
 def _needs_naming(function: FunctionType) -> bool:
-    names = function.__code__.co_varnames[: function.__code__.co_argcount]
-    return bool(function.__kwdefaults__) or not _CHECKS.keys().isdisjoint(names)
+    code = _inner(function).__code__
+    names = code.co_varnames[: code.co_argcount]
+    return code.co_kwonlyargcount > 0 or not _CHECKS.keys().isdisjoint(names)
 
 
 def _checked_by(function: FunctionType) -> list[tuple[int, str, Callable[[Any, str], None]]]:
@@ -95,14 +105,16 @@ def _checked_by(function: FunctionType) -> list[tuple[int, str, Callable[[Any, s
 def named_form(function: FunctionType, run: Callable[..., Any]) -> Any:
     """A function with the parameters and docstring of ``function`` that names its keywords as
     above, and calls ``run``. It is a coroutine function if ``run`` is one."""
-    count_max = function.__code__.co_argcount  # with self
-    of_class = function.__code__.co_varnames[:1] in (("self",), ("cls",))
+    code = function.__code__
+    count_max = code.co_argcount  # with self
+    of_class = code.co_varnames[:1] in (("self",), ("cls",))
+    keywords = code.co_varnames[count_max : count_max + code.co_kwonlyargcount]
     checks = _checked_by(function)
 
     def check(given: Sequence[Any], by_name: Mapping[str, Any]) -> None:
         count = len(given)
         if count > count_max:
-            names = ", ".join(f"{name}=" for name in function.__kwdefaults__ or ())
+            names = ", ".join(f"{name}=" for name in keywords)
             hint = f". Give the others by name: {names}" if names else ""
             raise TypeError(
                 f"{run.__qualname__}() takes {count_max - of_class} arguments by position, and "

@@ -42,9 +42,11 @@ class Codec(Protocol):
     @property
     def id(self) -> int: ...
 
-    def encode(self, obj: Any, /) -> Any: ...
+    def encode(self, obj: Any, /) -> Any:
+        """The object's bytes, or another object that has them as its buffer."""
 
-    def decode(self, data: bytes, /) -> Any: ...
+    def decode(self, data: bytes, /) -> Any:
+        """The object of these bytes."""
 
 
 IDS_OF_APPLICATIONS = 256  # and above

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from muster import _core
 from muster._handles import handle_of
+from muster._keywords import names_keywords
 from muster.communicator import (
     Communicator, CommunicatorOptions, Reduction, fields_of, scaled_sum,
 )
@@ -16,6 +17,7 @@ from muster.group import StatelessProcessGroup
 __all__ = ["Communicator", "Options", "Reduction", "create", "is_available", "scaled_sum"]
 
 
+@names_keywords
 @dataclass(frozen=True, kw_only=True)
 class Options(CommunicatorOptions):
     """Options of Gloo communicators."""

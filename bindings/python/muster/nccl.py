@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple
 
 from muster import _core
 from muster._handles import Handle, handle_of
-from muster._keywords import iterable_of, refuse_type
+from muster._keywords import iterable_of, names_keywords, refuse_type
 from muster.codecs import BytesLike
 from muster.communicator import (
     Communicator, CommunicatorOptions, Reduction, fields_of, scaled_sum,
@@ -26,6 +26,7 @@ __all__ = [
 ]
 
 
+@names_keywords
 @dataclass(frozen=True, kw_only=True)
 class Options(CommunicatorOptions):
     """Options of NCCL communicators."""
@@ -133,12 +134,14 @@ class Communicators(Handle):
         return self._handle.drop_ended()
 
     def abort_all(self) -> None:
+        """Ends all now, together, without waiting, from any thread."""
         self._handle.abort_all()
 
     def __len__(self) -> int:
         return self._handle.count()
 
 
+@names_keywords
 def unique_id(
     group: StatelessProcessGroup,
     timeout: Time,
@@ -202,6 +205,7 @@ def failed_attempts() -> int:
 
 
 def forgive_attempts() -> None:
+    """Forgets the attempts that have failed, so that ``create`` tries again."""
     _core.nccl_forgive_attempts()
 
 

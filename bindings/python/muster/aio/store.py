@@ -6,12 +6,14 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 from muster._events import Events
+from muster._keywords import names_keywords
 from muster.aio._calls import AsyncCore
 from muster.aio._derived import StoreCalls
 from muster.aio.operate import Operator
 from muster.store import Key, KeyInfo, Timeout
 
 
+@names_keywords
 class Store(StoreCalls):
     """As :class:`muster.Store`; made by ``await Store.connect(address)``."""
 

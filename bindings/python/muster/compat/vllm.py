@@ -28,6 +28,8 @@ from types import ModuleType
 from typing import Any, ClassVar, Union
 
 import muster
+from muster._handles import NotPickled
+from muster._keywords import named_form, names_keywords
 from muster._patching import Patch, check_permission
 from muster.compat import _on_store
 from muster.compat._errors import as_runtime_error, raises_runtime_errors
@@ -77,8 +79,9 @@ class _Kind(type):
         return original is not None and isinstance(instance, original)
 
 
+@names_keywords
 @dataclasses.dataclass(init=False, repr=False, eq=False)
-class StatelessProcessGroup(_Base, metaclass=_Kind):  # type: ignore[misc]
+class StatelessProcessGroup(NotPickled, _Base, metaclass=_Kind):  # type: ignore[misc]
     """A group whose ranks exchange pickled objects, without global state.
 
     ``create`` makes one on a server of Muster's, which rank 0 hosts until its ``store`` or
@@ -108,6 +111,7 @@ class StatelessProcessGroup(_Base, metaclass=_Kind):  # type: ignore[misc]
     """What may have to expire; Muster's server needs none."""
     socket: Any = None
 
+    _instead = "it is one process's rank. Each process makes its own: StatelessProcessGroup.create"
     _stands_for: ClassVar[Union[type, None]] = _original
     _hosted: ClassVar[Union[Hosted, None]] = None
     _is_allowed: ClassVar[bool] = False  # to serve beyond loopback without a key
@@ -416,7 +420,9 @@ def _stand_in_for(found: Any) -> Any:
     kind: Any = _Kind(found.__name__, (base,), {
         "__module__": __name__, "_stands_for": found, "_is_allowed": False,
     })
-    kind.create = staticmethod(functools.partial(_created, kind))
+    theirs: Any = inspect.unwrap(StatelessProcessGroup.create)
+    created = functools.update_wrapper(functools.partial(_created, kind), theirs)
+    kind.create = staticmethod(named_form(theirs, created))
     _copies.append(kind)
     return kind
 
@@ -439,6 +445,7 @@ def _refuse_other_shape(found: Any, name: str) -> None:
         )
 
 
+@names_keywords
 def patch(
     module: str | ModuleType = VLLMS, *, allow_unauthenticated: bool = False
 ) -> Patch:

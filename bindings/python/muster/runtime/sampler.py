@@ -7,11 +7,12 @@ from typing import Literal
 
 from muster import _core
 from muster._handles import Handle
-from muster._keywords import refuse_type
+from muster._keywords import names_keywords, refuse_type
 
 __all__ = ["DistributedSampler"]
 
 
+@names_keywords
 class DistributedSampler(Handle):
     """Shares the elements of a data set among ranks, as torch's DistributedSampler: with the same
     numbers each rank gets the same elements in the same order, also shuffled. From 214,748,364

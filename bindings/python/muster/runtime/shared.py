@@ -118,6 +118,7 @@ def _scope(gathering: _core.Gathering) -> Iterator[_core.Gathering]:
     gathering.end(None)
 
 
+@names_keywords
 @contextmanager
 def gathered_tensors(
     ranks: Runtime | RankGroup,
@@ -150,6 +151,7 @@ def gathered_tensors(
         yield gathering.tensors()
 
 
+@names_keywords
 @contextmanager
 def gathered_states(
     ranks: Runtime | RankGroup,

@@ -21,6 +21,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
 from muster import _core
+from muster._keywords import names_keywords
 from muster.runtime._ranks import Ranks, handle_of
 from muster.store import Time
 
@@ -56,6 +57,7 @@ def _options(
     }
 
 
+@names_keywords
 def all_reduce_tensor(
     ranks: Ranks,
     tensor: Any,
@@ -79,6 +81,7 @@ def all_reduce_tensor(
     _core.all_reduce_tensor(handle_of(ranks), tensor, op, options)
 
 
+@names_keywords
 def broadcast_tensor(
     ranks: Ranks,
     tensor: Any,
@@ -94,6 +97,7 @@ def broadcast_tensor(
     _core.broadcast_tensor(handle_of(ranks), tensor, root, options)
 
 
+@names_keywords
 def all_gather_tensor(
     ranks: Ranks,
     tensor: Any,
@@ -117,6 +121,7 @@ def all_gather_tensor(
     return _core.all_gather_tensor(handle_of(ranks), tensor, options)
 
 
+@names_keywords
 def reduce_scatter_tensor(
     ranks: Ranks,
     send: Any,
@@ -137,6 +142,7 @@ def reduce_scatter_tensor(
     _core.reduce_scatter_tensor(handle_of(ranks), send, receive, op, options)
 
 
+@names_keywords
 def send_tensor(
     ranks: Ranks,
     dst: int,
@@ -159,6 +165,7 @@ def send_tensor(
     _core.send_tensor(handle_of(ranks), dst, tensor, options)
 
 
+@names_keywords
 def recv_tensor(
     ranks: Ranks,
     src: int,
@@ -182,6 +189,7 @@ def recv_tensor(
     return _core.recv_tensor(handle_of(ranks), src, device, options)
 
 
+@names_keywords
 def recv_tensor_into(
     ranks: Ranks,
     src: int,
@@ -202,6 +210,7 @@ def recv_tensor_into(
     _core.recv_tensor_into(handle_of(ranks), src, tensor, options)
 
 
+@names_keywords
 def broadcast_state_dict(
     ranks: Ranks,
     tensors: Mapping[str, Any] | None = None,

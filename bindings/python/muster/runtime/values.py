@@ -24,6 +24,7 @@ _MISMATCH = 82  # of ErrorCode
 Number = TypeVar("Number", bool, int, float)
 
 
+@names_keywords
 def synchronize_value(
     ranks: Ranks, value: Number, root: int = 0, *, timeout: Timeout = None
 ) -> Number:
@@ -38,11 +39,13 @@ def synchronize_value(
     return given
 
 
+@names_keywords
 def synchronize_flag(ranks: Ranks, flag: bool, root: int = 0, *, timeout: Timeout = None) -> bool:
     """Gives all ranks the root's flag. Collective."""
     return synchronize_value(ranks, bool(flag), root, timeout=timeout)
 
 
+@names_keywords
 def all_reduce_value(
     ranks: Ranks, value: Number, op: ReduceOp = "sum", *, timeout: Timeout = None
 ) -> Number:
