@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 import ctypes
 import functools
 import gc
 import os
+import pickle
 import subprocess
 import threading
 import time
@@ -15,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import muster
+import public_calls
 import pytest
 
 torch = pytest.importorskip("torch", reason="there is no torch (Debian: python3-torch)")
@@ -227,6 +230,30 @@ def test_a_clone_has_the_session_and_a_time_out_of_its_own(make: Make) -> None:
     clone.set("a", "1")
     waiter.join(PATIENCE)
     assert not waiter.is_alive()
+
+
+def test_a_closed_store_is_not_cloned(make: Make) -> None:
+    store = make()
+    assert repr(store) == f"<muster.torch.Store at {store.session.address}>"
+    store.close()
+    store.close()
+    assert repr(store).endswith(", closed>")
+    for call in (store.clone, store.num_keys):
+        with pytest.raises(StoreError) as raised:
+            call()
+        assert type(raised.value.__cause__) is muster.Closed
+
+
+def test_a_store_is_not_pickled_or_copied(make: Make) -> None:
+    ways: list[Any] = [pickle.dumps, copy.copy, copy.deepcopy]
+    for way in ways:
+        with pytest.raises(TypeError, match="a Store cannot be pickled or copied: it is one"):
+            way(make())
+
+
+def test_what_is_public_names_its_keywords_and_has_types_and_docstrings() -> None:
+    for name, one in public_calls.public(is_of_torch=True).items():
+        public_calls.check_public(name, one)
 
 
 @pytest.mark.skipif(not hasattr(dist.PrefixStore, "clone"), reason="this torch clones nothing")

@@ -164,6 +164,22 @@ def test_wrong_arguments_leave_nothing(wrong: dict[str, Any]) -> None:
         assert "C++" not in said and "arg0" not in said
 
 
+@pytest.mark.parametrize("patience", [0, -1, 1e-6])
+def test_a_time_that_is_over_counts_the_workers(patience: float) -> None:
+    with pytest.raises(StoreError, match="1/2 clients joined"):
+        dist.TCPStore(HOST, 0, 2, True, timedelta(seconds=patience))
+    assert servers() == []
+
+
+def test_what_is_no_server_socket_is_refused_as_torch_does() -> None:
+    with open(os.devnull) as file, socket.socket(socket.AF_UNIX) as unbound:
+        before = os.listdir("/proc/self/fd")
+        for wrong in (file.fileno(), unbound.fileno(), 999, -1, 1 << 40):
+            with pytest.raises(NetworkError, match=f"master_listen_fd={wrong} cannot listen: "):
+                dist.TCPStore(HOST, 0, 1, True, master_listen_fd=wrong)
+        assert (servers(), os.listdir("/proc/self/fd")) == ([], before)
+
+
 def test_a_master_waits_for_its_workers(process: Start) -> None:
     port = reserved()
     workers = process("""

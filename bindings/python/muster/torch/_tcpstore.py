@@ -25,6 +25,7 @@ from typing import Any, Literal
 import torch
 import torch.distributed as dist
 
+from muster._keywords import names_keywords
 from muster._patching import Patch, check_permission
 from muster.errors import AddressInUse, MusterError, PermissionDenied
 from muster.server import Server
@@ -39,6 +40,7 @@ KEY_BYTES_MAX = 8192  # as torch's
 BACKLOG = 4096
 LOOK_S = 1.0
 POLL_S = 0.01  # as torch's
+ANSWER_S = 30.0  # of this process's own server
 
 torchs: Any = dist.TCPStore
 _KNOWS_LIBUV = "use_libuv" in (torchs.__init__.__doc__ or "")
@@ -172,9 +174,7 @@ def _started(host: str, port: int, descriptor: int | None) -> Server:
     if descriptor is None:
         where = f":{port}" if _unauthenticated_allowed else f"{_bracketed(host)}:{port}"
     else:
-        with socket.socket(fileno=os.dup(descriptor)) as listening:
-            listening.listen(BACKLOG)
-            where = listening.detach()
+        where = _listening(descriptor)
     users = {os.geteuid(), 0}
     try:
         server = Server(
@@ -195,6 +195,24 @@ def _started(host: str, port: int, descriptor: int | None) -> Server:
         _log.warning("TCPStore: %s is a loopback address here, which only processes of this host "
                      "reach. For others: patch_tcpstore(allow_unauthenticated=True)", host)
     return server
+
+
+def _listening(descriptor: int) -> int:
+    """A descriptor of its own of the caller's socket."""
+    try:
+        copy = os.dup(descriptor)
+        try:
+            listening = socket.socket(fileno=copy)
+        except OSError:  # it is no socket
+            os.close(copy)
+            raise
+        with listening:
+            listening.listen(BACKLOG)
+            return listening.detach()
+    except (OSError, OverflowError) as error:
+        raise NetworkError(
+            f"The server socket of master_listen_fd={descriptor} cannot listen: {error}"
+        ) from error
 
 
 def _bracketed(host: str) -> str:
@@ -220,24 +238,27 @@ def await_others(host: str, port: int, world_size: int, timeout: timedelta) -> N
     for that and cannot read: so it asks by a connection of its own. The master's client comes last:
     that of torch 1 does not survive the end of the server, if the time is up.
 
-    errors  of torch: the time is up
+    errors  of torch: the time is up, the server has ended
     """
     until = time.monotonic() + timeout.total_seconds()
     question = _GET + struct.pack("<Q", len(_WORKERS)) + _WORKERS
-    with socket.create_connection((host, port), timeout.total_seconds()) as connection:
-        connection.sendall(_VALIDATE)
-        while True:
-            connection.sendall(question)
-            (size,) = struct.unpack("<Q", _received(connection, 8))
-            joined = int(_received(connection, size) or b"0") + 1
-            if joined >= world_size:
-                return
-            if time.monotonic() >= until:
-                raise StoreError(
-                    f"Timed out after {int(timeout.total_seconds())} seconds waiting for clients. "
-                    f"{joined}/{world_size} clients joined."
-                )
-            time.sleep(POLL_S)
+    try:
+        with socket.create_connection((host, port), ANSWER_S) as connection:
+            connection.sendall(_VALIDATE)
+            while True:
+                connection.sendall(question)
+                (size,) = struct.unpack("<Q", _received(connection, 8))
+                joined = int(_received(connection, size) or b"0") + 1
+                if joined >= world_size:
+                    return
+                if time.monotonic() >= until:
+                    raise StoreError(
+                        f"Timed out after {int(timeout.total_seconds())} seconds waiting for "
+                        f"clients. {joined}/{world_size} clients joined."
+                    )
+                time.sleep(POLL_S)
+    except OSError as error:
+        raise NetworkError(f"Muster's server for TCPStore does not answer: {error}") from error
 
 
 def _received(connection: socket.socket, size: int) -> bytes:
@@ -308,6 +329,7 @@ class TCPStore(torchs, metaclass=_Kind):  # type: ignore[misc]
         weakref.finalize(self, served.leave).atexit = False
 
 
+@names_keywords
 def patch_tcpstore(*, allow_unauthenticated: bool = False) -> Patch:
     """Puts a class of Muster's, derived from torch's, in the place of TCPStore, in this process.
 

@@ -11,6 +11,7 @@ from muster.torch.rendezvous import register
 
 
 def main() -> None:
+    """Runs torchrun with this process's arguments."""
     register()
     torchrun()
 

@@ -14,7 +14,10 @@ from typing import Any, Union
 import torch.distributed as dist
 
 import muster
+from muster._calls import shown
 from muster._comparing import compare_set
+from muster._handles import NotPickled
+from muster._keywords import names_keywords
 from muster.errors import MusterError, NotFound, TimedOut
 from muster.store import IoThread, Time
 from muster.torch import _ranks
@@ -81,7 +84,8 @@ class _Shared:
 _open: set[_Shared] = set()
 
 
-class Store(dist.Store):  # type: ignore[misc]
+@names_keywords
+class Store(dist.Store, NotPickled):  # type: ignore[misc]
     """A store for ``init_process_group``, ``PrefixStore`` and all else that takes one of torch's.
 
     Its keys are those of a namespace, each with a "/" before it, as TCPStore's clients put it: a
@@ -102,6 +106,8 @@ class Store(dist.Store):  # type: ignore[misc]
     A store is open until ``close`` or the end of the process, even if nothing in Python refers to
     it: what C++ has of it cannot be seen.
     """
+
+    _instead = "it is one process's session. Each process connects its own: muster.torch.Store"
 
     def __init__(
         self,
@@ -167,6 +173,7 @@ class Store(dist.Store):  # type: ignore[misc]
     # What torch calls, from Python and from C++.
 
     def set(self, key: str, value: Text) -> None:
+        """Sets ``key``."""
         with self._in_torchs_form():
             self._shared.session.set(self._name_of(key), bytes_of(value))
 
@@ -177,6 +184,7 @@ class Store(dist.Store):  # type: ignore[misc]
             return self._shared.session.get(name, timeout=timeout)
 
     def add(self, key: str, value: int) -> int:
+        """Adds to the number of ``key``; a missing key counts as 0. Returns the new number."""
         with self._in_torchs_form():
             return self._shared.session.add(self._name_of(key), value)
 
@@ -190,6 +198,7 @@ class Store(dist.Store):  # type: ignore[misc]
             )
 
     def delete_key(self, key: str) -> bool:
+        """Removes ``key``. Returns whether it existed."""
         with self._in_torchs_form():
             return self._shared.session.remove(self._name_of(key))
 
@@ -222,9 +231,11 @@ class Store(dist.Store):  # type: ignore[misc]
                    for name, has_value in zip(names, found))
 
     def has_extended_api(self) -> bool:
+        """Whether it has ``append``, ``multi_get`` and ``multi_set``: torch asks."""
         return True
 
     def append(self, key: str, value: Text) -> None:
+        """Appends to the value of ``key``; a missing key counts as empty."""
         with self._in_torchs_form():
             self._shared.session.append(self._name_of(key), bytes_of(value))
 
@@ -243,6 +254,7 @@ class Store(dist.Store):  # type: ignore[misc]
         return found
 
     def multi_set(self, keys: Sequence[str], values: Sequence[Text]) -> None:
+        """Sets all keys at the same instant, or none."""
         if len(keys) != len(values):
             raise ValueError(f"{len(keys)} keys and {len(values)} values")
         entries = [(self._name_of(key), bytes_of(value)) for key, value in zip(keys, values)]
@@ -282,11 +294,17 @@ class Store(dist.Store):  # type: ignore[misc]
             return self._shared.session.queue_pop(name, timeout=timeout)
 
     def queue_len(self, key: str) -> int:
+        """The number of items in the queue of ``key``."""
         with self._in_torchs_form():
             return self._shared.session.queue_length(self._name_of(key))
 
     def clone(self) -> Store:
-        """A store with the same session, and a time-out of its own."""
+        """A store with the same session, and a time-out of its own.
+
+        cost  a round trip, which tells whether the session is open
+        """
+        with self._in_torchs_form():
+            self._shared.session.multi_exists([SLASH])
         other = type(self).__new__(type(self))
         dist.Store.__init__(other)
         other.__dict__.update(self.__dict__)
@@ -319,7 +337,8 @@ class Store(dist.Store):  # type: ignore[misc]
         self.close()
 
     def __repr__(self) -> str:
-        return f"<muster.torch.Store at {self._shared.session.address}>"
+        closed = ", closed" if self.session._is_closed else ""
+        return shown(self, lambda: f"at {self.session.address}{closed}")
 
     @contextlib.contextmanager
     def _waiting(
