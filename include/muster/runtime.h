@@ -66,7 +66,7 @@ struct RuntimeOptions {
   std::string communicators;
   /// Who makes them: one for each kind in `communicators`.
   std::vector<CommunicatorMaker> makers;
-  /// The ordinal of this rank's CUDA device; none: its local rank.
+  /// The ordinal of this rank's CUDA device; none: its local rank, as the environment says it.
   std::optional<int> device;
 };
 

@@ -94,12 +94,14 @@ Result<typename UserWork<F>::Value> leader_first(SignalFolder& signals, Shared s
 /// fails on local rank 0, the others do not begin.
 ///
 /// The others look for news about every 20 ms. They wait as long as the work tells of progress.
-/// Local rank 0 returns when all of them have read how its work has ended, or after `silence_max`.
+/// Local rank 0 returns when all of them have read how its work has ended, or after
+/// `TurnOptions::arrival_max`.
 ///
 /// work     as those of turns.h
 /// returns  what this rank's work gives
 /// errors   of the others: callback_failed (ranks: local rank 0; `detail`: its text), timed_out
-///          (nothing was told for `silence_max`, or `limit` has passed; `detail`: the last progress
+///          (local rank 0 has not come within `arrival_max`, nothing was told for `silence_max`,
+///          or `limit` has passed; `detail`: the last progress
 ///          and its age), rank_lost (local rank 0 has died). Of local rank 0: busy (another process
 ///          does the same), permission_denied, resource_exhausted, unavailable (the file could not
 ///          be written). Of all: invalid_argument (the options)

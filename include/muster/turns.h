@@ -23,13 +23,16 @@
 
 MUSTER_BEGIN_NAMESPACE
 
-/// How long ranks wait for one that works. They wait on as long as its work says that it goes on
-/// (see Progress): that its process lives is not enough.
+/// How long ranks wait for one that works. A death ends the wait within seconds; work that goes on
+/// may prolong it (see Progress). All are above zero.
 struct TurnOptions {
-  /// They give up when they have heard nothing for so long; above zero.
-  Duration silence_max{std::chrono::seconds(30)};
-  /// They give up after so long, whatever they have heard; above zero.
+  /// The waiting ranks give up after this long without progress.
+  Duration silence_max{std::chrono::hours(1)};
+  /// The waiting ranks give up after this long, whatever progress they have seen.
   Duration limit{std::chrono::hours(24)};
+  /// Signal files only: how long to wait for a rank that has not come yet. No server knows there
+  /// whether it lives.
+  Duration arrival_max{std::chrono::seconds(30)};
 };
 
 /// By which work tells those who wait for it that it goes on. It is lent to the work.
@@ -161,7 +164,7 @@ Result<typename UserWork<F>::Value> leader_first(RankGroup& group, Shared shared
 //          has failed; `detail`: its text), on ranks that depend on that work
 // threads  one of these at a time on one RankGroup; not from an inline handler
 // cost     one object from each rank that works to each that waits for it; who waits asks for the
-//          progress of whom it waits for every third of `silence_max`
+//          progress of whom it waits for every third of `silence_max`, at least every 10 s
 
 /// Runs the work on the group's rank 0 alone, and gives all ranks what it gives.
 ///

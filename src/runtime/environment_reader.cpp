@@ -173,8 +173,9 @@ bool EnvironmentReader::counts(JobNumber number, Launcher launcher) const {
     case Launcher::pmi: return agrees("PMI_RANK", "PMI_SIZE");
     case Launcher::pmix: return environment_.variable("WORLD_SIZE").has_value();
     case Launcher::kubernetes:
-      return number == JobNumber::rank && environment_.variable("WORLD_SIZE") &&
-             is_alone_in_its_pod();
+      // A job of one process that runs as one of several pods: the index is no rank.
+      return number == JobNumber::rank &&
+             environment_.variable("WORLD_SIZE").value_or("1") != "1" && is_alone_in_its_pod();
   }
   return false;
 }

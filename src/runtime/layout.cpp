@@ -100,6 +100,7 @@ class Nodes {
     for (std::size_t node = 0; node < nodes_.size(); ++node) {
       const std::vector<int>& ranks = nodes_[node];
       const bool are_told =
+          !have_own_devices(ranks) &&
           std::all_of(ranks.begin(), ranks.end(), [this](int rank) { return of(rank).local_rank; });
       for (std::size_t i = 0; i < ranks.size(); ++i) {
         JobPlace& place = places[static_cast<std::size_t>(ranks[i])];
@@ -121,6 +122,14 @@ class Nodes {
     return are_numbered_ ? "node " + std::to_string(*first.node_rank) : "host " + first.host;
   }
 
+  /// Whether each of several ranks was told that it is local rank 0, and not how many they are: so
+  /// it is where each process sees one device only, as with Ray. Then 0 is the device.
+  bool have_own_devices(const std::vector<int>& ranks) const {
+    return ranks.size() > 1 && std::all_of(ranks.begin(), ranks.end(), [this](int rank) {
+             return of(rank).local_rank == 0 && !of(rank).local_world_size;
+           });
+  }
+
   /// All ranks of the node were told how many they are, or nothing.
   Result<void> sizes(const std::vector<int>& ranks) const {
     std::vector<int> wrong;
@@ -137,6 +146,7 @@ class Nodes {
 
   /// Nobody has another's local rank, and none is beyond their number.
   Result<void> local_ranks(const std::vector<int>& ranks) const {
+    if (have_own_devices(ranks)) return {};
     std::map<int, std::vector<int>> holders;
     for (const int rank : ranks)
       if (const auto told = of(rank).local_rank) holders[*told].push_back(rank);

@@ -101,6 +101,11 @@ Result<MeetingPoint> meeting_point(const Environment& environment, const Runtime
   point.world_size = *world_size;
   point.kinds = *std::move(kinds);
   point.device = options.device;
+  if (!point.device) {
+    // What the environment says is the device also where all ranks of a host say 0.
+    const auto told = environment.find(JobNumber::local_rank);
+    if (told.has_value() && *told) point.device = (*told)->value;
+  }
   point.timeout = options.group.timeout;
   point.other_tenants = options.group.other_tenants;
   point.data_expiration = options.group.data_expiration;

@@ -3,6 +3,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
@@ -24,7 +25,7 @@
 // replaces the file as its work tells of progress, and at last by one that says how the work has
 // ended. The others read that, mark in the file that they have, and begin their own work. When all
 // have, the leader removes the file and returns. If one does not come, the leader returns after
-// `silence_max` and keeps the file for it until the next call behind its limit, or until the
+// `arrival_max` and keeps the file for it until the next call behind its limit, or until the
 // SignalFolder goes.
 
 MUSTER_BEGIN_NAMESPACE
@@ -73,9 +74,9 @@ Result<runtime::SignalCall> SignalFolder::Impl::begin(detail::Shared shared,
   call.named.call = ++calls_count_;
   call.is_unique = job_.is_unique;
   call.options = runtime::cut_to_a_year(options);
-  if (options.silence_max <= Duration::zero() || options.limit <= Duration::zero()) {
+  if (std::min({options.silence_max, options.limit, options.arrival_max}) <= Duration::zero()) {
     Error error = base::failure(ErrorCode::invalid_argument,
-                                "TurnOptions: silence_max and limit are above zero");
+                                "TurnOptions: silence_max, limit and arrival_max are above zero");
     error.operation = call.operation;
     return error;
   }

@@ -108,7 +108,9 @@ Result<detail::TurnOutcome> Turn::outcome_of(int rank) {
     const auto left = std::chrono::duration_cast<Duration>(deadline_ - Clock::now());
     if (left <= Duration::zero())
       return silent(rank, heard, "it has not ended within the limit of " + text_of(options_.limit));
-    const Duration wait = std::max(Duration(1), std::min(left, options_.silence_max / 3));
+    const Duration wait =
+        std::max(Duration(1),
+                 std::min<Duration>({left, options_.silence_max / 3, std::chrono::seconds(10)}));
     auto received = receive(rank, wait);
     if (!received.has_value()) return about(std::move(received).error());
     if (*received) return **std::move(received);

@@ -65,6 +65,7 @@ class StoreProgress final : public Progress::Impl,
 inline TurnOptions cut_to_a_year(TurnOptions options) {
   options.silence_max = cut_to_a_year(options.silence_max);
   options.limit = cut_to_a_year(options.limit);
+  options.arrival_max = cut_to_a_year(options.arrival_max);
   return options;
 }
 

@@ -25,7 +25,7 @@ std::optional<Error> refusal_of(const RankGroup& group, std::string_view operati
   if (group.impl() == nullptr) {
     error = base::failure(ErrorCode::not_initialized,
                           "this group is of no ranks: Runtime::init comes first");
-  } else if (options.silence_max <= Duration::zero() || options.limit <= Duration::zero()) {
+  } else if (std::min(options.silence_max, options.limit) <= Duration::zero()) {
     error = base::failure(ErrorCode::invalid_argument,
                           "TurnOptions: silence_max and limit are above zero");
   } else {

@@ -48,7 +48,7 @@ bool ServerLog::admits(std::string_view unit, LogLevel level, base::Instant now)
   if (of_unit.spend(account.paid_until[place], now) && of_all.spend(all_.paid_until[place], now)) {
     return true;
   }
-  ++left_out_count_;
+  if (level >= LogLevel::warning) ++left_out_count_;
   ++account.left_out_count;
   account.left_out_level = std::max(account.left_out_level, level);
   return false;

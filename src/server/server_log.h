@@ -40,7 +40,8 @@ class ServerLog {
   /// made only then.
   bool admits(std::string_view unit, LogLevel level, base::Instant now);
 
-  /// How many may not, since the start.
+  /// Warnings and errors that may not, since the start. Information is left out where a healthy job
+  /// starts or ends, too: 600 ranks of one host begin 600 sessions.
   std::uint64_t left_out_count() const { return left_out_count_; }
 
   /// Tells of the lines that were left out, unless it has just done so.

@@ -211,6 +211,28 @@ TEST_CASE("clients of TCPStore whose requests were refused, in their namespace a
   CHECK(why("other").output.find("a value of SET") == std::string::npos);
 }
 
+TEST_CASE("a join that was refused is the first line") {
+  Hang hang;
+  std::promise<Result<Group>> joined;
+  Group::create_async(hang.stores[0], "g", 0, 2, patience(),
+                      [&](Result<Group> group) { joined.set_value(std::move(group)); });
+  hang.why([](const Json& document) { return !document["members"].empty(); });
+  const auto refused = Group::create(hang.stores[1], "g", 1, 3, patience());
+  CHECK(must_fail(refused).code == ErrorCode::group_mismatch);
+  for (const std::vector<std::string>& command :
+       {std::vector<std::string>{"why", "g"}, std::vector<std::string>{"why"}}) {
+    const std::string text = hang.musterctl(command).output;
+    const std::string first = text.substr(0, text.find('\n'));
+    CHECK_MESSAGE(first.find("join_refused") != first.npos, text);
+    CHECK_MESSAGE(first.find("pod-1") != first.npos, text);
+  }
+  const Json document = hang.why([](const Json&) { return true; });
+  REQUIRE(document["refused"].size() == 1);
+  CHECK(document["refused"][0]["error"]["code"] == "group_mismatch");
+  hang.stores[0].cancel();
+  joined.get_future().wait();
+}
+
 TEST_CASE("for a name that is no group the groups are named, and who waits for such a key") {
   Hang hang;
   hang.form();

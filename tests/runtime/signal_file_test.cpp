@@ -200,6 +200,23 @@ TEST_CASE("by signal files a work that tells of progress is awaited, and a silen
   CHECK(folder.names().empty());
 }
 
+TEST_CASE("by signal files a rank that works may do so for longer than one may take to come") {
+  const TestFolder folder;
+  run_ranks(2, [&](int rank) {
+    auto signals = open_signals(folder, signal_variables(rank, 2));
+    TurnOptions options;
+    options.arrival_max = 100ms;
+    const auto begun = TestClock::now();
+    must(local_rank_zero_first(
+        signals,
+        [&](Progress&) {
+          if (rank == 0) await([&] { return TestClock::now() - begun > 3 * options.arrival_max; });
+        },
+        options));
+  });
+  CHECK(folder.names().empty());
+}
+
 TEST_CASE("by signal files there is a limit, whatever is told") {
   const TestFolder folder;
   std::atomic<bool> has_given_up = false;
@@ -208,7 +225,7 @@ TEST_CASE("by signal files there is a limit, whatever is told") {
     TurnOptions options;
     options.limit = 300ms;
     // For the rank that gives up: the leader waits for it no longer than this.
-    options.silence_max = rank == 0 ? Duration(100ms) : Duration(20s);
+    options.arrival_max = rank == 0 ? Duration(100ms) : Duration(20s);
     const auto result = local_rank_zero_first(
         signals,
         [&](Progress& progress) {

@@ -26,9 +26,9 @@ inline SignalFolder open_signals(const TestFolder& folder, const Environment::Va
   return must(SignalFolder::open(folder.path(), Environment(variables), options));
 }
 
-inline TurnOptions patient_for(Duration silence_max) {
+inline TurnOptions patient_for(Duration longest) {
   TurnOptions options;
-  options.silence_max = silence_max;
+  options.silence_max = options.arrival_max = longest;
   return options;
 }
 

@@ -300,7 +300,7 @@ void tell(Line& line, const Error& error, const Processes& processes) {
   line.further("epoch", std::to_string(error.epoch));
   line.further("round", std::to_string(error.round));
   line.further("elapsed", text_of(error.elapsed));
-  line.further("detail", in_quotes(error.detail));
+  line.further("detail", whole_in_quotes(error.detail));
 }
 
 void tell(Line& line, const wire::Event& event, const Processes& processes) {

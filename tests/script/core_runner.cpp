@@ -292,7 +292,7 @@ void CoreRunner::tell(const core::Log& effect) {
   if (!shows_logs_) return;
   constexpr const char* levels[] = {"debug", "info", "warning", "error"};
   line(std::string("log ") + levels[static_cast<int>(effect.level)])
-      .further("line", in_quotes(effect.line));
+      .further("line", whole_in_quotes(effect.line));
 }
 
 }  // namespace muster::script

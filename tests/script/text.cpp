@@ -158,9 +158,11 @@ std::string bytes_of(std::string_view word) {
   return bytes;
 }
 
+std::string whole_in_quotes(std::string_view text) { return "\"" + escaped(text) + "\""; }
+
 std::string in_quotes(std::string_view bytes) {
   constexpr std::size_t shown_in_full = 48;
-  if (bytes.size() <= shown_in_full) return "\"" + escaped(bytes) + "\"";
+  if (bytes.size() <= shown_in_full) return whole_in_quotes(bytes);
   if (bytes.find_first_not_of(bytes.front()) == bytes.npos) {
     return "\"" + escaped(bytes.substr(0, 1)) + "\"*" + std::to_string(bytes.size());
   }

@@ -37,6 +37,8 @@ std::string bytes_of(std::string_view word);
 
 /// The word that stands for `bytes`; always in quotes, repetitions and long ones shortened.
 std::string in_quotes(std::string_view bytes);
+/// A text for people, however long.
+std::string whole_in_quotes(std::string_view text);
 
 /// As it is when it is a simple name, else in quotes.
 std::string name_or_quoted(std::string_view bytes);

@@ -80,6 +80,38 @@ Result<Answer> tell_of_others(Run& run, const std::string& name, const muster::E
   return answer;
 }
 
+/// Joins that were refused since the group began to form, or since it has formed.
+Result<std::vector<muster::GroupEvent>> refused_joins(Run& run, const muster::GroupReport& report) {
+  auto history = muster::inspect_history(run.store, report.name, 0, run.left());
+  if (!history) return history.error();
+  std::vector<muster::GroupEvent> refused;
+  for (muster::GroupEvent& event : history->events) {
+    if (event.what != muster::GroupEventKind::join_refused) continue;
+    if (event.age - event.lasted <= report.age) refused.push_back(std::move(event));
+  }
+  return refused;
+}
+
+/// One group, with the refused joins in front: they are the reason if a group does not form.
+Result<Answer> answer_of(Run& run, const muster::GroupReport& report, muster::Duration hung_for) {
+  const auto refused = refused_joins(run, report);
+  if (!refused) return refused.error();
+  if (run.common.json) {
+    Json document = json_of(report, hung_for);
+    document["refused"] = Json::array();
+    for (const muster::GroupEvent& event : *refused) document["refused"].push_back(json_of(event));
+    return Answer{std::move(document), "", "", exit_ok};
+  }
+  constexpr std::size_t shown_max = 4;
+  std::string text;
+  for (std::size_t i = refused->size() - std::min(shown_max, refused->size()); i < refused->size();
+       ++i) {
+    const muster::GroupEvent& event = (*refused)[i];
+    text += text_of(event.age - event.lasted) + " ago, " + explain(event) + '\n';
+  }
+  return Answer{{}, text + joined(explain(report, hung_for)), "", exit_ok};
+}
+
 struct WhyArguments {
   std::string group;
   std::optional<muster::Duration> hung_for;  ///< none: what waits is told of, too
@@ -95,8 +127,7 @@ Result<Answer> explain_one(Run& run, const WhyArguments& arguments) {
     return tell_of_others(run, arguments.group, report.error());
   }
   if (!report) return report.error();
-  if (run.common.json) return Answer{json_of(*report, arguments.threshold()), "", "", exit_ok};
-  return Answer{{}, joined(explain(*report, arguments.threshold())), "", exit_ok};
+  return answer_of(run, *report, arguments.threshold());
 }
 
 void add_key_waiters(Answer& answer, const std::vector<WaiterInfo>& waiters) {
@@ -148,11 +179,10 @@ muster::Result<void> add_groups(Run& run, const WhyArguments& arguments,
     const bool does_hang = hangs(*report, arguments.threshold());
     does_any_hang |= does_hang;
     if (!has_waiters(*report) || (arguments.hung_for && !does_hang)) continue;
-    if (run.common.json) {
-      reports.push_back(json_of(*report, arguments.threshold()));
-    } else {
-      answer.text += joined(explain(*report, arguments.threshold()));
-    }
+    auto explained = answer_of(run, *report, arguments.threshold());
+    if (!explained) return explained.error();
+    reports.push_back(std::move(explained->document));
+    answer.text += explained->text;
   }
   answer.document = {{"hangs", does_any_hang}, {"groups", std::move(reports)}};
   return {};

@@ -35,20 +35,27 @@ Setting::Apply into(Member ServerOptions::*member, Parse parse) {
   };
 }
 
-Setting duration(std::string name, muster::Duration ServerOptions::*member, std::string fallback,
-                 std::string help) {
+/// The help shows the defaults of the library, so they are written once.
+template <class Member>
+Member default_of(Member ServerOptions::*member) {
+  const ServerOptions defaults;
+  return defaults.*member;
+}
+
+Setting duration(std::string name, muster::Duration ServerOptions::*member, std::string help) {
   return {std::move(name),
           Kind::value,
           "DURATION",
           std::string("duration (") + tools::duration_forms + ")",
-          std::move(fallback),
+          tools::duration_text(default_of(member)),
           std::move(help),
           into(member, parse_duration)};
 }
 
 template <class Member>
-Setting bytes(std::string name, Member ServerOptions::*member, std::string fallback,
-              std::string help) {
+Setting bytes(std::string name, Member ServerOptions::*member, std::string help,
+              std::string fallback = {}) {
+  if (fallback.empty()) fallback = tools::bytes_text(default_of(member));
   return {std::move(name),
           Kind::value,
           "BYTES",
@@ -59,14 +66,13 @@ Setting bytes(std::string name, Member ServerOptions::*member, std::string fallb
 }
 
 template <class Member>
-Setting number(std::string name, Member ServerOptions::*member, std::string fallback,
-               std::string help) {
+Setting number(std::string name, Member ServerOptions::*member, std::string help) {
   const auto most = std::to_string(std::numeric_limits<Member>::max());
   return {std::move(name),
           Kind::value,
           "NUMBER",
           "whole number from 0 to " + most,
-          std::move(fallback),
+          std::to_string(default_of(member)),
           std::move(help),
           into(member, parse_number)};
 }
@@ -205,7 +211,7 @@ bool apply_log_format(const Values& values, Configuration& to) {
 }
 
 Setting connections_max() {
-  Setting setting = number("connections-max", &ServerOptions::connections_max, "16384",
+  Setting setting = number("connections-max", &ServerOptions::connections_max,
                            "connections and sessions; an eighth more is a reserve for owners "
                            "(identities, addresses, users) that have less than their share");
   setting.apply = [apply = std::move(setting.apply)](const Values& values, Configuration& to) {
@@ -216,7 +222,7 @@ Setting connections_max() {
 }
 
 Setting hello_connections_max() {
-  Setting setting = number("hello-connections-max", &ServerOptions::hello_connections_max, "1024",
+  Setting setting = number("hello-connections-max", &ServerOptions::hello_connections_max,
                            "places of connections that have sent no hello yet, beside those above");
   setting.apply = [apply = std::move(setting.apply)](const Values& values, Configuration& to) {
     to.hello_connections_max_is_given = true;
@@ -280,10 +286,10 @@ std::vector<Setting> tcpstore_settings() {
        "second, as PyTorch 2.1; newest: they are refused",
        apply_dialect},
       of_server(
-          duration("tcpstore-idle-lifetime", &O::tcpstore_idle_lifetime, "0s",
+          duration("tcpstore-idle-lifetime", &O::tcpstore_idle_lifetime,
                    "how long the keys of a --tcpstore stay when its last connection has ended")),
       of_server(bytes("tcpstore-memory-bytes-max", &O::tcpstore_memory_bytes_max,
-                      "a quarter of --memory-bytes-max", "memory for the keys of all --tcpstore")),
+                      "memory for the keys of all --tcpstore", "a quarter of --memory-bytes-max")),
   };
 }
 
@@ -314,37 +320,34 @@ std::vector<Setting> http_settings() {
 std::vector<Setting> limit_settings() {
   using O = ServerOptions;
   std::vector<Setting> settings = {
-      duration("heartbeat", &O::heartbeat, "1s", "time between two heartbeats of a client"),
-      duration("session-timeout", &O::session_timeout, "15s",
+      duration("heartbeat", &O::heartbeat, "time between two heartbeats of a client"),
+      duration("session-timeout", &O::session_timeout,
                "silence after which a session is lost; 5s to 600s, at least 5 heartbeats"),
-      duration("grace", &O::grace, "2s", "time to reconnect after a connection was closed"),
-      duration("slack", &O::slack, "500ms",
-               "how long clients wait after a deadline for the decision"),
-      duration("slow-round-log", &O::slow_round_log, "10s",
+      duration("grace", &O::grace, "time to reconnect after a connection was closed"),
+      duration("slack", &O::slack, "how long clients wait after a deadline for the decision"),
+      duration("slow-round-log", &O::slow_round_log,
                "how long a collective waits for ranks before that is logged; 100ms to 1h"),
       connections_max(),
-      bytes("memory-bytes-max", &O::memory_bytes_max, "1GiB",
-            "memory for all that the server keeps"),
-      bytes("namespace-memory-bytes-max", &O::namespace_memory_bytes_max, "all of it",
-            "the same, of one namespace"),
-      bytes("key-bytes-max", &O::key_bytes_max, "1KiB", "one key"),
-      bytes("value-bytes-max", &O::value_bytes_max, "16MiB", "one value; at most 1GiB"),
-      bytes("round-bytes-max", &O::round_bytes_max, "256MiB", "the values of one round together"),
-      number("keys-per-operation-max", &O::keys_per_operation_max, "1024", "keys of one call"),
-      number("parked-waits-max", &O::parked_waits_max, "1024", "waiting calls of one session"),
-      number("world-size-max", &O::world_size_max, "16384", "ranks of one group"),
-      number("groups-per-namespace-max", &O::groups_per_namespace_max, "4096",
-             "groups of one namespace"),
-      number("namespaces-per-address-max", &O::namespaces_per_address_max, "256",
+      bytes("memory-bytes-max", &O::memory_bytes_max, "memory for all that the server keeps"),
+      bytes("namespace-memory-bytes-max", &O::namespace_memory_bytes_max,
+            "the same, of one namespace", "all of it"),
+      bytes("key-bytes-max", &O::key_bytes_max, "one key"),
+      bytes("value-bytes-max", &O::value_bytes_max, "one value; at most 1GiB"),
+      bytes("round-bytes-max", &O::round_bytes_max, "the values of one round together"),
+      number("keys-per-operation-max", &O::keys_per_operation_max, "keys of one call"),
+      number("parked-waits-max", &O::parked_waits_max, "waiting calls of one session"),
+      number("world-size-max", &O::world_size_max, "ranks of one group"),
+      number("groups-per-namespace-max", &O::groups_per_namespace_max, "groups of one namespace"),
+      number("namespaces-per-address-max", &O::namespaces_per_address_max,
              "namespaces that clients of one address have made"),
-      duration("namespace-idle-lifetime", &O::namespace_idle_lifetime, "0s",
+      duration("namespace-idle-lifetime", &O::namespace_idle_lifetime,
                "a namespace in which nobody has been for so long goes with its keys; 0s: it stays"),
       hello_connections_max(),
   };
   settings.push_back(
-      duration("busy-poll", &O::busy_poll, "0s",
+      duration("busy-poll", &O::busy_poll,
                "how long to poll for the next event before sleeping; at most 100ms"));
-  settings.push_back(number("listen-backlog", &O::listen_backlog, "4096",
+  settings.push_back(number("listen-backlog", &O::listen_backlog,
                             "connections that the system queues; at most net.core.somaxconn"));
   for (Setting& setting : settings) setting.is_of_server = true;
   return settings;

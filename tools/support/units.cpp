@@ -23,7 +23,27 @@ std::optional<Number> whole_number(std::string_view text) {
   return parts->first;
 }
 
+template <class Units>
+std::string in_largest_unit(std::uint64_t number, const Units& units) {
+  for (const auto& [unit, factor] : units)
+    if (number >= factor && number % factor == 0) return std::to_string(number / factor) + unit;
+  return std::to_string(number) + units.back().first;
+}
+
 }  // namespace
+
+std::string duration_text(muster::Duration duration) {
+  constexpr std::array<std::pair<const char*, std::uint64_t>, 5> units = {
+      {{"h", 3'600'000'000}, {"min", 60'000'000}, {"s", 1'000'000}, {"ms", 1'000}, {"us", 1}}};
+  if (duration == duration.zero()) return "0s";
+  return in_largest_unit(static_cast<std::uint64_t>(duration.count()), units);
+}
+
+std::string bytes_text(std::uint64_t bytes) {
+  constexpr std::array<std::pair<const char*, std::uint64_t>, 4> units = {
+      {{"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10}, {"", 1}}};
+  return in_largest_unit(bytes, units);
+}
 
 std::optional<muster::Duration> parse_duration(std::string_view text) {
   constexpr std::array<std::pair<std::string_view, double>, 6> units = {

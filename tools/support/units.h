@@ -22,6 +22,10 @@ std::optional<muster::Duration> parse_duration(std::string_view text);
 /// As `bytes_forms` says.
 std::optional<std::uint64_t> parse_bytes(std::string_view text);
 
+/// In the largest unit that needs no fraction: "500ms", "1GiB". The functions above read it.
+std::string duration_text(muster::Duration duration);
+std::string bytes_text(std::uint64_t bytes);
+
 std::optional<std::uint64_t> parse_number(std::string_view text);
 std::optional<std::int64_t> parse_signed_number(std::string_view text);
 

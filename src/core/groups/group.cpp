@@ -1,5 +1,6 @@
 #include "core/groups/group.h"
 
+#include "base/text.h"
 #include "core/groups/groups_state.h"
 #include "core/session/failure.h"
 
@@ -193,6 +194,7 @@ Error Group::timeout_error(const Joiner& joiner) {
   } else {
     joiners_.forming().blame_absent(timeout);
     tell_of_earlier_epochs(timeout);
+    tell_of_mismatch(timeout, joiner.waits.first().parked.received);
     const std::string& stranger = state_.services.stranger();
     if (!stranger.empty()) timeout.detail += "; " + stranger;
   }
@@ -215,6 +217,14 @@ void Group::tell_of_earlier_epochs(Error& timeout) const {
     report = std::move(end->report);
     ++told_count;
   }
+}
+
+/// A rank may be missing because its join was refused while this one waited.
+void Group::tell_of_mismatch(Error& timeout, Instant since) const {
+  const auto refused = state_.recorder.last_mismatch(name_, origin.tenants.owner(), since);
+  if (!refused) return;
+  timeout.detail += "; the join of " + describe(refused->process) + " was refused " +
+                    base::rounded(state_.services.now() - refused->last) + " ago: " + refused->why;
 }
 
 void Group::abandoned(JoinWait& wait) {

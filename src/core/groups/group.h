@@ -103,6 +103,7 @@ class Group {
   void fail(Joiner& joiner, const Error& error);
   Error timeout_error(const Joiner& joiner);
   void tell_of_earlier_epochs(Error& timeout) const;
+  void tell_of_mismatch(Error& timeout, Instant since) const;
 
   // group_forming.cpp
   bool awaits_connection(const std::vector<Seat>& seats);

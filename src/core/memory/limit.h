@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
+#include <utility>
 
 namespace muster::core {
 
@@ -84,11 +85,17 @@ struct SharedLimit {
 /// How often something was refused, by the limit. Plain data.
 class Refusals {
  public:
-  void count(Limit limit) { ++counts_[static_cast<std::size_t>(limit)]; }
+  void count(Limit limit) {
+    last_ = static_cast<std::size_t>(limit);
+    ++counts_[last_];
+  }
   std::uint64_t of(std::size_t limit) const { return counts_[limit]; }
+  /// The limit that was counted last, once; `limits_count`: none since.
+  std::size_t take_last() { return std::exchange(last_, limits_count); }
 
  private:
   std::array<std::uint64_t, limits_count> counts_{};
+  std::size_t last_ = limits_count;
 };
 
 }  // namespace muster::core

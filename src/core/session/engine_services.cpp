@@ -1,7 +1,10 @@
 #include "core/session/engine_services.h"
 
+#include <chrono>
+#include <string>
 #include <utility>
 
+#include "base/text.h"
 #include "core/session/failure.h"
 #include "wire/error_body.h"
 #include "wire/operation_table.h"
@@ -138,15 +141,34 @@ void EngineServices::answer(const RequestContext& context, Answer&& answer) {
   deliver(context.session, context.request_id, context.operation, std::move(answer));
 }
 
+/// The first refusal by a limit in a minute; all of them are counted.
+void EngineServices::log_limit(const Session& session, const Error& error) {
+  if (error.code != ErrorCode::resource_exhausted) return;
+  const std::size_t limit = counted_.tallies.refusals.take_last();
+  const bool is_known = limit == static_cast<std::size_t>(Limit::system_memory);  // by the server
+  if (limit == limits_count || is_known) return;
+  Instant& logged = logged_limits_[limit];
+  if (logged != Instant{} && now() - logged < std::chrono::minutes(1)) return;
+  logged = now();
+  effects_.log(
+      LogLevel::warning,
+      "limit " + std::string(limit_names[limit]) + ": " + error.operation + " of session " +
+          std::to_string(session.id) + " of " + describe(session.process) + " in namespace " +
+          base::quoted_text(session.requests.waiting->name()) + " was refused: " + error.detail,
+      session.account.unit.name);
+}
+
 void EngineServices::fail(const RequestContext& context, Error error) {
   if (error.operation.empty()) error.operation = wire::name_of(context.operation);
   if (error.decided_by.empty()) error.decided_by = "server";
+  log_limit(context.session, error);
   answer(context, error_answer(error));
 }
 
 void EngineServices::turn_away(const RequestContext& context, Error error) {
   error.operation = wire::name_of(context.operation);
   error.decided_by = "server";
+  log_limit(context.session, error);
   counted_.tallies.outcomes.count(context.operation, static_cast<std::uint16_t>(error.code));
   effects_.send(context.session, context.request_id, error_answer(error));
 }
@@ -163,6 +185,7 @@ void EngineServices::fail(Parked& parked, Error error) {
   if (error.decided_by.empty()) error.decided_by = "server";
   if (error.decided_by_timeout == Duration::zero()) error.decided_by_timeout = parked.timeout;
   error.elapsed = now() - parked.received;
+  log_limit(parked.session, error);
   answer(parked, error_answer(error));
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -110,6 +111,7 @@ class EngineServices {
   TakenParked take(Parked& parked);
   void deliver(Session& session, std::uint64_t request_id, wire::Operation operation,
                Answer&& answer);
+  void log_limit(const Session& session, const Error& error);
 
   Options options_;
   ServerMemory memory_;
@@ -117,6 +119,7 @@ class EngineServices {
   Clock clock_;
   Counted counted_;
   std::string stranger_;
+  std::array<Instant, limits_count> logged_limits_{};  ///< when the last refusal was logged
   AnswerCache cache_{counted_.held.cached_results};
   EffectList effects_;
   RequestMemory request_memory_;

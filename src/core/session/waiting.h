@@ -39,6 +39,8 @@ class WaitingSessions {
   WaitingSessions(const WaitingSessions&) = delete;
   WaitingSessions& operator=(const WaitingSessions&) = delete;
 
+  /// Of the namespace.
+  std::string_view name() const { return name_; }
   /// A request of the session is parked.
   void add(Session& session) {
     if (count_ == 0 || !is_listed(session)) list(session);

@@ -64,7 +64,7 @@ class LeaderFile {
 
   /// Who has not read yet how the work has ended.
   std::vector<int> missing() const;
-  /// Waits until all have, or `silence_max` has passed.
+  /// Waits until all have, or `arrival_max` has passed.
   std::vector<int> await_readers() const;
   const SignalCall& call() const { return call_; }
 

@@ -150,12 +150,12 @@ std::optional<SignalRecord> LeaderWait::unread_before() const {
 
 /// Once, and not at the beginning, when others may just be reading it.
 void LeaderWait::prolong() {
-  const Duration silence_max = call_.options.silence_max;
-  if (is_prolonged_ || heard_ || SignalCall::Clock::now() - call_.begun < silence_max / 2) return;
+  const Duration arrival_max = call_.options.arrival_max;
+  if (is_prolonged_ || heard_ || SignalCall::Clock::now() - call_.begun < arrival_max / 2) return;
   const auto before = unread_before();
   if (!before) return;
   is_prolonged_ = true;
-  heard_at_ += silence_max;
+  heard_at_ += arrival_max;
   if (call_.logger) call_.logger(LogLevel::warning, others_missing(*before).message());
 }
 
@@ -224,8 +224,9 @@ Error LeaderWait::lost(const SignalRecord& record) const {
 
 std::optional<Error> LeaderWait::given_up() const {
   const auto now = SignalCall::Clock::now();
-  const bool is_silent = now - heard_at_ >= call_.options.silence_max;
-  if (!is_silent && now - call_.begun < call_.options.limit) return {};
+  const TurnOptions& options = call_.options;
+  const bool is_silent = now - heard_at_ >= (heard_ ? options.silence_max : options.arrival_max);
+  if (!is_silent && now - call_.begun < options.limit) return {};
   if (!heard_) {
     if (const auto before = unread_before()) return others_missing(*before);
     return call_.error(ErrorCode::timed_out,

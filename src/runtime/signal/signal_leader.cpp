@@ -136,7 +136,7 @@ std::vector<int> LeaderFile::missing() const {
 }
 
 std::vector<int> LeaderFile::await_readers() const {
-  const auto until = SignalCall::Clock::now() + call_.options.silence_max;
+  const auto until = SignalCall::Clock::now() + call_.options.arrival_max;
   client::Interruption interruption;
   for (std::chrono::milliseconds pause(2);; pause = std::min(2 * pause, decltype(pause)(20))) {
     std::vector<int> ranks = missing();

@@ -216,21 +216,46 @@ wire::HistoryRecord History::told(const Record& record) const {
   return told;
 }
 
-std::optional<History::End> History::last_end(std::string_view name_space, std::string_view group,
-                                              std::string_view tenant, int rank) const {
+template <class F>
+void History::search(std::string_view name_space, std::string_view group, std::string_view tenant,
+                     const F& is_found) const {
   const auto page = pages_.find(name_space);
-  if (page == pages_.end()) return std::nullopt;
+  if (page == pages_.end()) return;
   const auto of_group = page->second.of_groups.find(group);
-  if (of_group == page->second.of_groups.end()) return std::nullopt;
+  if (of_group == page->second.of_groups.end()) return;
   const auto& serials = of_group->second;
   for (auto serial = serials.rbegin(); serial != serials.rend(); ++serial) {
     const Record& record = page->second.records.at(*serial);
-    if (record.tenant != tenant) continue;
-    for (const RankReport& report : record.ranks) {
-      if (report.rank == rank) return End{record.what, record.epoch, report};
-    }
+    if (record.tenant == tenant && is_found(record)) return;
   }
-  return std::nullopt;
+}
+
+std::optional<History::End> History::last_end(std::string_view name_space, std::string_view group,
+                                              std::string_view tenant, int rank) const {
+  std::optional<End> end;
+  search(name_space, group, tenant, [&](const Record& record) {
+    for (const RankReport& report : record.ranks) {
+      if (report.rank == rank) end = End{record.what, record.epoch, report};
+    }
+    return end.has_value();
+  });
+  return end;
+}
+
+std::optional<History::Refusal> History::last_mismatch(std::string_view name_space,
+                                                       std::string_view group,
+                                                       std::string_view tenant,
+                                                       Instant since) const {
+  std::optional<Refusal> refusal;
+  search(name_space, group, tenant, [&](const Record& record) {
+    const bool is_mismatch = record.what == GroupEventKind::join_refused &&
+                             record.code == ErrorCode::group_mismatch && record.process;
+    if (!is_mismatch || record.last < since) return false;
+    const auto why = record.told_error();
+    refusal = Refusal{*record.process, why ? why->detail : std::string(), record.last};
+    return true;
+  });
+  return refusal;
 }
 
 std::vector<History::Change> History::changes(std::uint64_t after, std::size_t count_max) const {

@@ -59,6 +59,16 @@ class History {
   std::optional<End> last_end(std::string_view name_space, std::string_view group,
                               std::string_view tenant, int rank) const;
 
+  /// A join that was refused since then because its arguments differ from the group's.
+  struct Refusal {
+    ProcessInfo process;
+    std::string why;
+    Instant last{};
+  };
+  /// The last one, in a group of the same owner; nothing: none is known.
+  std::optional<Refusal> last_mismatch(std::string_view name_space, std::string_view group,
+                                       std::string_view tenant, Instant since) const;
+
   /// A record that is new or has changed, and when it did: numbers ascend.
   struct Change {
     std::uint64_t number = 0;
@@ -104,6 +114,11 @@ class History {
     std::uint64_t bytes = 0;
     std::uint64_t dropped_count = 0;
   };
+  /// The records of a group and owner, the newest first, until `is_found` returns true.
+  template <class F>
+  void search(std::string_view name_space, std::string_view group, std::string_view tenant,
+              const F& is_found) const;
+
   using Pages = std::map<std::string, Page, std::less<>>;
   using BySize = std::set<std::pair<std::uint64_t, const std::string*>>;
 
@@ -140,6 +155,10 @@ class Recorder {
   std::optional<History::End> last_end(std::string_view group, std::string_view tenant,
                                        int rank) const {
     return history_->last_end(*name_space_, group, tenant, rank);
+  }
+  std::optional<History::Refusal> last_mismatch(std::string_view group, std::string_view tenant,
+                                                Instant since) const {
+    return history_->last_mismatch(*name_space_, group, tenant, since);
   }
 
  private:
