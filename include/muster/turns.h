@@ -197,7 +197,7 @@ Result<typename detail::UserWork<std::remove_reference_t<F>>::Value> on_rank_zer
 /// Runs the work on all ranks, but on no more than `count` at a time. Ends when it has ended on all
 /// ranks, with callback_failed if it has failed on one; the others have still had their turns.
 ///
-/// count    above zero
+/// count    0: as many as the group's ranks have nodes
 /// returns  what this rank's work gives
 /// errors   also invalid_argument (the count)
 /// see      as OLMo-core's do_n_at_a_time

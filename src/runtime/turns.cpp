@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -108,13 +109,17 @@ Result<std::string> run_on_rank_zero(RankGroup& group, const Work& work,
 Result<void> run_n_at_a_time(RankGroup& group, int count, const Work& work,
                              const TurnOptions& options) {
   auto refusal = refusal_of(group, "n_at_a_time", options);
-  if (!refusal && count < 1) {
+  if (!refusal && count < 0) {
     refusal = base::failure(ErrorCode::invalid_argument,
-                            "count is " + std::to_string(count) + ": above zero");
+                            "count is " + std::to_string(count) + ": zero or above");
     refusal->operation = "n_at_a_time";
   }
   if (refusal) return *std::move(refusal);
   Turn turn(*group.impl(), "n_at_a_time", options);
+  if (count == 0) {
+    const std::vector<int> leaders = group.impl()->leaders_on_nodes();
+    count = static_cast<int>(std::set<int>(leaders.begin(), leaders.end()).size());
+  }
   const int rows = std::min(count, turn.world_size());
   const int length = (turn.world_size() + rows - 1) / rows;  // of a row
   const bool is_first = turn.rank() % length == 0;

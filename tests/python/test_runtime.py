@@ -174,6 +174,7 @@ def test_values_are_agreed_on(in_job: Job) -> None:
         assert synchronize_value(job.world, 0.5 * job.rank, root=2) == 1.0
         assert all_reduce_value(job.group, job.rank) == 3
         assert all_reduce_value(job, 0.25, "average") == 0.25
+        assert all_reduce_value(job, 2, "SUM") == 2 * job.world_size  # torch's name
         assert all_reduce_value(job, job.rank == 1, "max") is True
         assert all_reduce_value(job, 1 << job.rank, "bit_or") == 7
         with pytest.raises(muster.OutOfRange):

@@ -245,6 +245,14 @@ def test_a_long_order_is_torchs() -> None:
     assert sum(element * place for place, element in enumerate(order, 1)) == 251546465
 
 
+def test_rank_and_size_are_those_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert list(DistributedSampler(4)) == [0, 1, 2, 3]
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    monkeypatch.setenv("RANK", "1")
+    assert list(DistributedSampler(4)) == [1, 3]
+    assert list(DistributedSampler(4, rank=0)) == [0, 2]
+
+
 def test_elements_that_do_not_divide() -> None:
     def shared(uneven: Any) -> list[list[int]]:
         samplers = [

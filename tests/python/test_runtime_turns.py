@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import array
+import inspect
 import os
 import re
 import signal
@@ -82,13 +83,22 @@ def test_o3_no_more_than_n_are_inside(in_job: Job) -> None:
             with lock:
                 inside -= 1
         with pytest.raises(muster.InvalidArgument):
-            with job.n_at_a_time(0):
+            with job.n_at_a_time(-1):
                 pass
         job.shutdown()
 
     in_job(5, part)
     assert entered == 5
     assert most <= 2
+
+
+def test_the_defaults_are_those_of_cpp() -> None:
+    parameters = inspect.signature(muster.Server).parameters
+    assert parameters["heartbeat"].default == 1.0
+    assert parameters["session_timeout"].default == 15.0
+    turn = inspect.signature(Runtime.rank_zero).parameters
+    assert turn["silence_max"].default == 3600.0
+    assert turn["limit"].default == 86400.0
 
 
 def test_a_body_that_raises_hangs_nobody(in_job: Job) -> None:

@@ -7,14 +7,24 @@
 #include "callbacks.h"
 #include "communicators.h"
 #include "completions.h"
+#include "errors.h"
 #include "gil.h"
+#include "muster/communicator.h"
 #include "muster/detail/secret_text.h"
+#include "muster/process_group.h"
+#include "muster/server.h"
+#include "muster/shared.h"
+#include "muster/store.h"
+#include "muster/tensor.h"
+#include "muster/turns.h"
 #include "waiting.h"
 
 // The module muster._core: Muster's calls with the least that Python needs around them. The package
 // muster gives them names, defaults and types; nobody else imports this.
 
 namespace muster::python {
+
+using namespace py::literals;
 
 namespace {
 
@@ -41,11 +51,35 @@ void end() {
   finish_ending(patience);
 }
 
+/// The defaults of C++ in seconds, for the signatures of Python: so they are written once.
+py::object defaults() {
+  const ServerOptions server;
+  const StoreOptions store;
+  const GroupOptions group;
+  const CommunicatorOptions communicator;
+  const TurnOptions turn;
+  const auto make = py::module_::import("types").attr("SimpleNamespace");
+  return make("heartbeat"_a = seconds_of(server.heartbeat),
+              "session_timeout"_a = seconds_of(server.session_timeout),
+              "grace"_a = seconds_of(server.grace),
+              "tcpstore_idle_lifetime"_a = seconds_of(server.tcpstore_idle_lifetime),
+              "timeout"_a = seconds_of(store.timeout), "busy_poll"_a = seconds_of(store.busy_poll),
+              "group_timeout"_a = seconds_of(group.timeout),
+              "data_expiration"_a = seconds_of(group.data_expiration),
+              "communicator_timeout"_a = seconds_of(communicator.timeout),
+              "abort_timeout"_a = seconds_of(communicator.abort_timeout),
+              "tensor_timeout"_a = seconds_of(TensorOptions().timeout),
+              "silence_max"_a = seconds_of(turn.silence_max), "limit"_a = seconds_of(turn.limit),
+              "arrival_max"_a = seconds_of(turn.arrival_max),
+              "body_timeout"_a = seconds_of(GatherOptions().body_timeout));
+}
+
 }  // namespace
 
 void bind(py::module_& module) {
   // Not in the module's own beginning, which runs in the first interpreter alone.
   module.attr("version") = MUSTER_VERSION;
+  module.attr("DEFAULTS") = defaults();
   module.def("refuse_subinterpreters", &refuse_subinterpreters);
   module.def("complaint_of_secret", &muster::detail::complaint_of_secret);
   bind_completions(module);

@@ -33,7 +33,7 @@ StatelessProcessGroup& group_of(py::handle object);
 
 ReduceOp reduce_op_of(const std::string& name);
 
-/// Of a tuple: silence_max, limit.
+/// Of a tuple: silence_max, limit, and of signal files arrival_max.
 TurnOptions turn_options_of(const py::tuple& given);
 
 /// A text for the other ranks, of a str; what UTF-8 has not is replaced.

@@ -184,6 +184,8 @@ TurnOptions turn_options_of(const py::tuple& given) {
   TurnOptions options;
   options.silence_max = duration_of(given[0], "silence_max", options.silence_max);
   options.limit = duration_of(given[1], "limit", options.limit);
+  if (given.size() > 2)
+    options.arrival_max = duration_of(given[2], "arrival_max", options.arrival_max);
   return options;
 }
 

@@ -19,9 +19,23 @@ constexpr struct {
   const char* name;
   ReduceOp operation;
 } reduce_ops[] = {
-    {"sum", ReduceOp::sum},       {"product", ReduceOp::product}, {"max", ReduceOp::max},
-    {"min", ReduceOp::min},       {"average", ReduceOp::average}, {"bit_and", ReduceOp::bit_and},
-    {"bit_or", ReduceOp::bit_or}, {"bit_xor", ReduceOp::bit_xor},
+    {"sum", ReduceOp::sum},
+    {"product", ReduceOp::product},
+    {"max", ReduceOp::max},
+    {"min", ReduceOp::min},
+    {"average", ReduceOp::average},
+    {"bit_and", ReduceOp::bit_and},
+    {"bit_or", ReduceOp::bit_or},
+    {"bit_xor", ReduceOp::bit_xor},
+    // torch's names, which composer takes
+    {"SUM", ReduceOp::sum},
+    {"PRODUCT", ReduceOp::product},
+    {"MAX", ReduceOp::max},
+    {"MIN", ReduceOp::min},
+    {"AVG", ReduceOp::average},
+    {"BAND", ReduceOp::bit_and},
+    {"BOR", ReduceOp::bit_or},
+    {"BXOR", ReduceOp::bit_xor},
 };
 
 std::optional<ReduceOp> reduce_op_named(const std::string& name) {

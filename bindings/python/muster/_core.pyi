@@ -9,6 +9,27 @@ _Time = float | timedelta | None
 
 version: str
 
+class _Defaults:
+    """Of C++, in seconds."""
+
+    heartbeat: float
+    session_timeout: float
+    grace: float
+    tcpstore_idle_lifetime: float
+    timeout: float
+    busy_poll: float
+    group_timeout: float
+    data_expiration: float
+    communicator_timeout: float
+    abort_timeout: float
+    tensor_timeout: float
+    silence_max: float
+    limit: float
+    arrival_max: float
+    body_timeout: float
+
+DEFAULTS: _Defaults
+
 def refuse_subinterpreters() -> None: ...
 def complaint_of_secret(argument: str, text: bytes, /) -> str: ...
 
@@ -224,6 +245,7 @@ class Runtime:
     def store(self) -> Store | None: ...
 
 _TurnOptions = tuple[_Time, _Time]
+_SignalOptions = tuple[_Time, _Time, _Time]
 
 class Progress:
     def __call__(self, text: str, /) -> None: ...
@@ -245,8 +267,8 @@ def node_signal_file_name(ranks: RankGroup, timeout: _Time, /) -> str: ...
 class SignalFolder:
     def folder(self) -> str: ...
     def job(self) -> str: ...
-    def local_rank_zero_first(self, options: _TurnOptions, /) -> Scope: ...
-    def fs_local_rank_zero_first(self, options: _TurnOptions, /) -> Scope: ...
+    def local_rank_zero_first(self, options: _SignalOptions, /) -> Scope: ...
+    def fs_local_rank_zero_first(self, options: _SignalOptions, /) -> Scope: ...
 
 def open_signal_folder(
     folder: str, environment: Environment, job: str, attempt: str, logger: Any, /

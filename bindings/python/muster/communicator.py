@@ -59,7 +59,7 @@ class CreationTimes(NamedTuple):
 class CommunicatorOptions:
     """What the options of NCCL and Gloo share."""
 
-    timeout: Time = 300.0
+    timeout: Time = _core.DEFAULTS.communicator_timeout
     """Of ``create``, and of every call without one."""
     on_loss: Literal["abort", "notify"] = "abort"
     """When a rank of the group is lost or leaves: it ends at once; or it calls ``on_end``, and the
@@ -67,7 +67,7 @@ class CommunicatorOptions:
     on_end: Callable[[MusterError], object] | None = None
     """Called once when the communicator ends, with the reason; with "notify" also for every loss.
     On a thread of Muster's."""
-    abort_timeout: Time = 10.0
+    abort_timeout: Time = _core.DEFAULTS.abort_timeout
     """How long an abort may take."""
 
     def __post_init__(self) -> None:

@@ -106,8 +106,9 @@ class SignalFolder(Handle):
     first of them has done. All ranks enter the same scopes of it, in the same order.
 
     Errors of the scopes: CallbackFailed (the first rank's body has failed), TimedOut (it has told
-    nothing for ``silence_max``), RankLost (it has died); at the first rank Busy (another process
-    does the same), PermissionDenied, ResourceExhausted, Unavailable.
+    nothing for ``silence_max``, or has not come within ``arrival_max``), RankLost (it has died); at
+    the first rank Busy (another process does the same), PermissionDenied, ResourceExhausted,
+    Unavailable.
     """
 
     __slots__ = ("_handle",)
@@ -141,13 +142,25 @@ class SignalFolder(Handle):
         """What tells this job and attempt apart from others."""
         return self._handle.job()
 
-    def local_rank_zero_first(self, *, silence_max: Time = 30.0, limit: Time = 86400.0) -> Turn:
+    def local_rank_zero_first(
+        self,
+        *,
+        silence_max: Time = _core.DEFAULTS.silence_max,
+        limit: Time = _core.DEFAULTS.limit,
+        arrival_max: Time = _core.DEFAULTS.arrival_max,
+    ) -> Turn:
         """A scope whose body runs on local rank 0 of each node, then on the others of that node.
         Local rank 0 leaves it when all of them have read how its body has ended, or after
-        ``silence_max``."""
-        return Turn(self._handle.local_rank_zero_first((silence_max, limit)), False)
+        ``arrival_max``."""
+        return Turn(self._handle.local_rank_zero_first((silence_max, limit, arrival_max)), False)
 
-    def fs_local_rank_zero_first(self, *, silence_max: Time = 30.0, limit: Time = 86400.0) -> Turn:
+    def fs_local_rank_zero_first(
+        self,
+        *,
+        silence_max: Time = _core.DEFAULTS.silence_max,
+        limit: Time = _core.DEFAULTS.limit,
+        arrival_max: Time = _core.DEFAULTS.arrival_max,
+    ) -> Turn:
         """The same for ranks that share a file system: if MUSTER_SHARED_FS or OLMO_SHARED_FS is 1,
         rank 0 of the whole job is first."""
-        return Turn(self._handle.fs_local_rank_zero_first((silence_max, limit)), False)
+        return Turn(self._handle.fs_local_rank_zero_first((silence_max, limit, arrival_max)), False)

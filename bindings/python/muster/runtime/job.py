@@ -94,8 +94,8 @@ class _Turns(Handle):
         work: Callable[[Progress], Any],
         *,
         codec: Codec = JSON,
-        silence_max: Time = 30.0,
-        limit: Time = 86400.0,
+        silence_max: Time = _core.DEFAULTS.silence_max,
+        limit: Time = _core.DEFAULTS.limit,
     ) -> Any:
         """Runs the work on rank 0 alone, and gives all ranks what it gives, as the codec decodes
         it: also rank 0 gets a list of a tuple.
@@ -106,22 +106,35 @@ class _Turns(Handle):
         """
         return run_on_rank_zero(self._ranks, work, codec, silence_max, limit)
 
-    def rank_zero(self, *, silence_max: Time = 30.0, limit: Time = 86400.0) -> Turn:
+    def rank_zero(
+        self,
+        *,
+        silence_max: Time = _core.DEFAULTS.silence_max,
+        limit: Time = _core.DEFAULTS.limit,
+    ) -> Turn:
         """A scope whose body runs on rank 0 first, then on all others: ``turn.is_rank_zero`` says
         where it is. If it fails on rank 0, the others' bodies do not begin."""
         return Turn(_core.rank_zero(self._ranks, (silence_max, limit)), self._is_rank_zero)
 
     def n_at_a_time(
-        self, count: int, *, silence_max: Time = 30.0, limit: Time = 86400.0
+        self,
+        count: int = 0,
+        *,
+        silence_max: Time = _core.DEFAULTS.silence_max,
+        limit: Time = _core.DEFAULTS.limit,
     ) -> Turn:
-        """A scope whose body runs on no more than ``count`` ranks at a time. It ends when the
+        """A scope whose body runs on no more than ``count`` ranks at a time (0: as
+        many as there are nodes). It ends when the
         bodies of all ranks have ended, with CallbackFailed if one has failed."""
         return Turn(
             _core.n_at_a_time(self._ranks, count, (silence_max, limit)), self._is_rank_zero
         )
 
     def local_rank_zero_first(
-        self, *, silence_max: Time = 30.0, limit: Time = 86400.0
+        self,
+        *,
+        silence_max: Time = _core.DEFAULTS.silence_max,
+        limit: Time = _core.DEFAULTS.limit,
     ) -> Turn:
         """A scope whose body runs on one rank of each node first, then on the other ranks of that
         node: for what the first one leaves there for the others, such as a download. If it fails
@@ -131,7 +144,10 @@ class _Turns(Handle):
         )
 
     def fs_local_rank_zero_first(
-        self, *, silence_max: Time = 30.0, limit: Time = 86400.0
+        self,
+        *,
+        silence_max: Time = _core.DEFAULTS.silence_max,
+        limit: Time = _core.DEFAULTS.limit,
     ) -> Turn:
         """The same for ranks that share a file system: those of the whole job if OLMO_SHARED_FS or
         MUSTER_SHARED_FS is 1 on all ranks, else those of a node."""
@@ -244,10 +260,10 @@ class Runtime(_Turns):
         device: int | None = None,
         nccl: nccl.Options | None = None,
         gloo: gloo.Options | None = None,
-        timeout: Time = 300.0,
+        timeout: Time = _core.DEFAULTS.group_timeout,
         name: str = "",
         info: BytesLike | str = b"",
-        data_expiration: Time = 3600.0,
+        data_expiration: Time = _core.DEFAULTS.data_expiration,
         other_tenants: Sequence[str] = (),
         on_loss: Callable[[MusterError], object] | None = None,
         on_leave: Callable[[MusterError], object] | None = None,

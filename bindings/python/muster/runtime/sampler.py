@@ -8,6 +8,7 @@ from typing import Literal
 from muster import _core
 from muster._handles import Handle
 from muster._keywords import names_keywords, refuse_type
+from muster.runtime.environment import Environment
 
 __all__ = ["DistributedSampler"]
 
@@ -30,27 +31,31 @@ class DistributedSampler(Handle):
         self,
         dataset: Sized | int,
         *,
-        replica_count: int = 1,
-        rank: int = 0,
+        replica_count: int | None = None,
+        rank: int | None = None,
         shuffle: bool = False,
         seed: int = 0,
         uneven: Literal["pad", "drop", "exact"] = "pad",
     ) -> None:
         """dataset        the number of its elements, or what has a ``len``
-        replica_count  of ranks that share them, such as ``runtime.world_size``
-        rank           of this one among them
+        replica_count  of ranks that share them; None: the environment's world size, else 1
+        rank           of this one among them; None: the environment's, else 0
         shuffle        torch's own default is True, composer's False
         seed           the same on all ranks
         uneven         of elements that do not divide evenly: "pad" takes the first ones again, as
                        torch does; "drop" leaves the last ones out; "exact" takes each once, some
                        ranks take one more
-        errors         InvalidArgument
+        errors         InvalidArgument, EnvironmentWrong
         """
         count: object = dataset
         if hasattr(type(dataset), "__len__"):
             count = len(dataset)  # type: ignore[arg-type]
         elif not hasattr(type(dataset), "__index__"):
             raise refuse_type(dataset, "dataset", "an int, or an object with a len")
+        if replica_count is None:
+            replica_count = Environment().number("world_size", "environment_first").value
+        if rank is None:
+            rank = Environment().number("rank", "environment_first").value
         self._handle = _core.DistributedSampler(
             count, replica_count, rank, shuffle, seed, uneven
         )

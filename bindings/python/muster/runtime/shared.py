@@ -128,7 +128,7 @@ def gathered_tensors(
     folder: str = "",
     equal_tensors: bool = True,
     timeout: Timeout = None,
-    body_timeout: Time = 86400.0,
+    body_timeout: Time = _core.DEFAULTS.body_timeout,
 ) -> Iterator[list[_core.Tensor]]:
     """A scope in which one rank has one tensor in host memory of each of several ranks. All ranks
     of the group enter it, in the same order as other collectives on it.
@@ -160,7 +160,7 @@ def gathered_states(
     group_ranks: Sequence[int] = (),
     folder: str = "",
     timeout: Timeout = None,
-    body_timeout: Time = 86400.0,
+    body_timeout: Time = _core.DEFAULTS.body_timeout,
 ) -> Iterator[list[State | None]]:
     """The same of states; a rank that gives None has its place in the list all the same."""
     options = _options(group_ranks, folder, True, timeout, body_timeout)

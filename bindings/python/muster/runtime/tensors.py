@@ -31,7 +31,11 @@ __all__ = [
     "reduce_scatter_tensor", "send_tensor",
 ]
 
-ReduceOp = Literal["sum", "product", "max", "min", "average", "bit_and", "bit_or", "bit_xor"]
+ReduceOp = Literal[
+    "sum", "product", "max", "min", "average", "bit_and", "bit_or", "bit_xor",
+    "SUM", "PRODUCT", "MAX", "MIN", "AVG", "BAND", "BOR", "BXOR",
+]
+"""torch's names in capitals mean the same."""
 Way = Literal["automatic", "store", "shared_memory", "gloo", "nccl"]
 Allocate = Callable[[str, str, tuple[int, ...]], Any]
 """Gives a tensor to be written, of a device ("cpu", "cuda:0"), a dtype ("float32") and a shape."""
@@ -66,7 +70,7 @@ def all_reduce_tensor(
     way: Way = "automatic",
     store_bytes_max: int = 256 << 10,
     stream: Any = None,
-    timeout: Time = 300.0,
+    timeout: Time = _core.DEFAULTS.tensor_timeout,
 ) -> None:
     """Combines the ranks' tensors element by element, in place. Every rank gets the same to the
     last bit, through every way but NCCL.
@@ -90,7 +94,7 @@ def broadcast_tensor(
     way: Way = "automatic",
     store_bytes_max: int = 256 << 10,
     stream: Any = None,
-    timeout: Time = 300.0,
+    timeout: Time = _core.DEFAULTS.tensor_timeout,
 ) -> None:
     """Gives all ranks the root's tensor, into tensors that are there."""
     options = _options(way=way, store_bytes_max=store_bytes_max, stream=stream, timeout=timeout)
@@ -106,7 +110,7 @@ def all_gather_tensor(
     store_bytes_max: int = 256 << 10,
     stream: Any = None,
     allocate: Allocate | None = None,
-    timeout: Time = 300.0,
+    timeout: Time = _core.DEFAULTS.tensor_timeout,
 ) -> list[Tensor]:
     """Gathers one tensor from every rank, on every rank. Shapes may differ; dtypes and kinds of
     devices may not.
@@ -131,7 +135,7 @@ def reduce_scatter_tensor(
     way: Way = "automatic",
     store_bytes_max: int = 256 << 10,
     stream: Any = None,
-    timeout: Time = 300.0,
+    timeout: Time = _core.DEFAULTS.tensor_timeout,
 ) -> None:
     """Combines the ranks' tensors, of which each rank gets its slice along the first dimension.
 
@@ -152,7 +156,7 @@ def send_tensor(
     way: Way = "automatic",
     store_bytes_max: int = 256 << 10,
     stream: Any = None,
-    timeout: Time = 300.0,
+    timeout: Time = _core.DEFAULTS.tensor_timeout,
 ) -> None:
     """Sends a tensor to another rank, on the same streams as objects. Not collective.
 
@@ -174,7 +178,7 @@ def recv_tensor(
     device: str = "cpu",
     stream: Any = None,
     allocate: Allocate | None = None,
-    timeout: Time = 300.0,
+    timeout: Time = _core.DEFAULTS.tensor_timeout,
 ) -> Tensor:
     """Receives the next tensor from a rank; the sender has chosen the way. Not collective.
 
@@ -197,7 +201,7 @@ def recv_tensor_into(
     *,
     tag: int = 0,
     stream: Any = None,
-    timeout: Time = 300.0,
+    timeout: Time = _core.DEFAULTS.tensor_timeout,
 ) -> None:
     """The same into a tensor that is there.
 
@@ -221,7 +225,7 @@ def broadcast_state_dict(
     bucket_bytes: int = 16 << 20,
     stream: Any = None,
     allocate: Allocate | None = None,
-    timeout: Time = 300.0,
+    timeout: Time = _core.DEFAULTS.tensor_timeout,
 ) -> dict[str, Any]:
     """Gives all ranks the root's tensors: first their names, shapes and dtypes in one object, then
     their bytes.
