@@ -84,6 +84,7 @@ void Service::tick() {
   end_turn();
   if (connections_.handshakes().has_waiting()) world_.wake_soon();
   if (auto version = entrance_.look_for_credentials()) change_credentials(std::move(*version));
+  entrance_.warn_of_expiry();
 }
 
 void Service::continue_turn() {

@@ -122,7 +122,7 @@ Context* make_server(const ServerContext* options, char* why, std::size_t why_si
   constexpr unsigned char name[] = {'m', 'u', 's', 't', 'e', 'r'};
   SSL_CTX_set_session_id_context(ssl, name, sizeof name);
   // Of a client without a secret: it shows a certificate, or is refused.
-  SSL_CTX_set_verify(ssl, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nullptr);
+  SSL_CTX_set_verify(ssl, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, note_refused);
   SSL_CTX_set_psk_find_session_callback(ssl, find_session);
   return (made->self = made).get();
 }
@@ -135,7 +135,7 @@ Context* make_client(const ClientContext* options, char* why, std::size_t why_si
     return give_up(why, why_size, wrong);
   // With a secret the server has shown that it has it, too: a certificate is not asked for then,
   // and a server that answers with one, since it has no such secret, is refused here.
-  SSL_CTX_set_verify(ssl, SSL_VERIFY_PEER, nullptr);
+  SSL_CTX_set_verify(ssl, SSL_VERIFY_PEER, note_refused);
   if (options->id != nullptr) {
     if (options->id_size > made->own_id.bytes.size()) return nullptr;
     std::memcpy(made->own_id.bytes.data(), options->id, options->id_size);

@@ -8,8 +8,7 @@
 #include <cstring>
 #include <new>
 
-#include <openssl/x509v3.h>
-
+#include "tls/certificate.h"
 #include "tls/table.h"
 
 namespace muster::tls {
@@ -62,10 +61,13 @@ Trouble trouble_of_error(const Session& session) {
 void fail(Session& session, const char* during) {
   // A server looks at a client's certificate when that is open already.
   if (!session.has_heard) session.trouble = trouble_of_error(session);
-  const long verified = SSL_get_verify_result(session.ssl.get());
-  if (session.trouble == Trouble::untrusted && verified != X509_V_OK) {
-    std::snprintf(session.failure.data(), session.failure.size(), "%s: %s", during,
-                  X509_verify_cert_error_string(verified));
+  const unsigned long error = ERR_peek_last_error();
+  const bool is_told =  // by `note_refused`, or here
+      session.failure[0] != '\0' ||
+      (ERR_GET_LIB(error) == ERR_LIB_SSL &&
+       tell_refused_by_peer(session.ssl.get(), ERR_GET_REASON(error), during,
+                            session.failure.data(), session.failure.size()));
+  if (is_told) {
     ERR_clear_error();
   } else {
     take_error(session.failure.data(), session.failure.size(), during);
@@ -118,38 +120,17 @@ bool make_bio(Session& session) {
   return true;
 }
 
-/// A name with zero bytes, or of other letters than ASCII's, is none.
-void append_name(std::string& to, const char* kind, const ASN1_STRING* name) {
-  const auto* const bytes = reinterpret_cast<const char*>(ASN1_STRING_get0_data(name));
-  const std::string_view text(bytes, static_cast<std::size_t>(ASN1_STRING_length(name)));
-  const auto is_plain = [](char letter) { return letter > ' ' && letter < 127; };
-  if (text.empty() || !std::all_of(text.begin(), text.end(), is_plain)) return;
-  to += kind;
-  to += text;
-  to += '\0';
-}
-
-std::string names_of(const X509* certificate) {
-  std::string names;
-  int critical = -1;
-  auto* const all = static_cast<GENERAL_NAMES*>(
-      X509_get_ext_d2i(certificate, NID_subject_alt_name, &critical, nullptr));
-  for (int index = 0; all != nullptr && index < sk_GENERAL_NAME_num(all); ++index) {
-    const GENERAL_NAME* const name = sk_GENERAL_NAME_value(all, index);
-    if (name->type == GEN_DNS) append_name(names, "dns:", name->d.dNSName);
-    if (name->type == GEN_URI) append_name(names, "uri:", name->d.uniformResourceIdentifier);
-  }
-  GENERAL_NAMES_free(all);
-  const X509_NAME* const subject = X509_get_subject_name(certificate);
-  const int at = X509_NAME_get_index_by_NID(subject, NID_commonName, -1);
-  if (at >= 0)
-    append_name(names, "cn:", X509_NAME_ENTRY_get_data(X509_NAME_get_entry(subject, at)));
-  return names;
-}
-
 }  // namespace
 
 Session* session_of(const SSL* ssl) { return static_cast<Session*>(SSL_get_app_data(ssl)); }
+
+int note_refused(int is_good, X509_STORE_CTX* checked) {
+  if (is_good == 1) return 1;
+  const int at = SSL_get_ex_data_X509_STORE_CTX_idx();
+  Session& session = *session_of(static_cast<const SSL*>(X509_STORE_CTX_get_ex_data(checked, at)));
+  tell_refused(checked, session.context->is_server, session.failure.data(), session.failure.size());
+  return 0;
+}
 
 Session* make_session(Context* context) {
   std::unique_ptr<Session> made(new (std::nothrow) Session);

@@ -49,7 +49,7 @@ struct Session {
   Phase phase = Phase::handshaking;
   bool is_id_known = false;
   muster::tls::Id offered;
-  std::array<char, 160> failure{};
+  std::array<char, 320> failure{};
   Trouble trouble = Trouble::other;
   bool has_heard = false;  ///< plain bytes
 };
@@ -61,5 +61,8 @@ namespace muster::tls {
 /// A session with a secret in the form that OpenSSL takes. null: there is no memory.
 Owned<SSL_SESSION> session_of(SSL* ssl, const unsigned char* secret);
 net::tls::Session* session_of(const SSL* ssl);
+/// OpenSSL's callback for each step of checking a certificate: the session notes the first one that
+/// is refused, and why, since OpenSSL's own error has no name.
+int note_refused(int is_good, X509_STORE_CTX* checked);
 
 }  // namespace muster::tls

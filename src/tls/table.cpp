@@ -4,6 +4,7 @@
 #include <openssl/kdf.h>
 #include <openssl/params.h>
 
+#include "tls/certificate.h"
 #include "tls/library.h"
 #include "tls/session.h"
 
@@ -46,7 +47,8 @@ constexpr net::tls::Table table = {net::tls::table_version,
                                    peer_names,
                                    failure_of,
                                    derive,
-                                   trouble_of};
+                                   trouble_of,
+                                   certificates};
 
 }  // namespace
 }  // namespace muster::tls

@@ -87,6 +87,9 @@ server::Figures busy() {
   all.log_lines_dropped = next();
   all.started = std::chrono::system_clock::time_point(std::chrono::milliseconds(1'700'000'000'250));
   all.taken = all.started + std::chrono::hours(1);
+  all.server_certificate_expiry = std::chrono::seconds(1'800'000'000);
+  all.authority_certificate_expiry = std::chrono::seconds(1'900'000'000);
+  all.credential_expiry = std::chrono::seconds(1'850'000'000);
   all.memory_bytes_max = next();
   all.connections_max = next();
   all.hello_connections_max = next();

@@ -13,8 +13,6 @@
 namespace muster::test {
 namespace {
 
-constexpr long valid_s = 3600;
-
 void require(bool is_done) {
   if (!is_done) throw std::runtime_error("OpenSSL makes no certificate");
 }
@@ -47,15 +45,15 @@ struct Authority::Pair {
   std::unique_ptr<X509, Free> certificate;
 
   /// issuer  null: itself
-  Pair(const std::string& name, long serial, const Pair* issuer)
+  Pair(const std::string& name, long serial, const Pair* issuer, ValidFor valid)
       : key(EVP_PKEY_Q_keygen(nullptr, nullptr, "EC", const_cast<char*>("P-256"))),
         certificate(X509_new()) {
     require(key != nullptr && certificate != nullptr);
     X509* const made = certificate.get();
     X509_set_version(made, 2);
     ASN1_INTEGER_set(X509_get_serialNumber(made), serial);
-    X509_gmtime_adj(X509_getm_notBefore(made), -valid_s);
-    X509_gmtime_adj(X509_getm_notAfter(made), valid_s);
+    X509_gmtime_adj(X509_getm_notBefore(made), valid.from.count());
+    X509_gmtime_adj(X509_getm_notAfter(made), valid.until.count());
     require(X509_set_pubkey(made, key.get()) == 1);
     const auto* const bytes = reinterpret_cast<const unsigned char*>(name.c_str());
     require(X509_NAME_add_entry_by_txt(X509_get_subject_name(made), "CN", MBSTRING_ASC, bytes, -1,
@@ -68,24 +66,31 @@ struct Authority::Pair {
   }
 };
 
-Authority::Authority() {
-  own_ = std::make_unique<Pair>("an authority", 1, nullptr);
+Authority::Authority(const Authority* root, ValidFor valid) : is_intermediate_(root != nullptr) {
+  const Pair* const issuer = is_intermediate_ ? root->own_.get() : nullptr;
+  own_ = std::make_unique<Pair>(is_intermediate_ ? "an intermediate" : "an authority", 1, issuer,
+                                valid);
   X509* const own = own_->certificate.get();
-  add_extension(own, own, NID_basic_constraints, "critical,CA:TRUE");
-  own_->finish(*own_);
+  add_extension(own, is_intermediate_ ? issuer->certificate.get() : own, NID_basic_constraints,
+                "critical,CA:TRUE");
+  own_->finish(is_intermediate_ ? *issuer : *own_);
   write_file(path_, [own](std::FILE* file) { return PEM_write_X509(file, own); });
 }
 
 Authority::~Authority() = default;
 
-CertificateFile Authority::sign(const std::string& names) {
+CertificateFile Authority::sign(const std::string& names, ValidFor valid,
+                                const std::string& common_name) {
   const std::string stem = folder_ / std::to_string(++signed_count_);
-  Pair pair("somebody", 1 + signed_count_, own_.get());
+  Pair pair(common_name, 1 + signed_count_, own_.get(), valid);
   add_extension(pair.certificate.get(), own_->certificate.get(), NID_subject_alt_name, names);
   pair.finish(*own_);
   const CertificateFile file{stem + ".pem", stem + ".key"};
-  write_file(file.certificate,
-             [&](std::FILE* to) { return PEM_write_X509(to, pair.certificate.get()); });
+  write_file(file.certificate, [&](std::FILE* to) {
+    const bool is_written = PEM_write_X509(to, pair.certificate.get()) == 1;
+    if (!is_written || !is_intermediate_) return is_written ? 1 : 0;
+    return PEM_write_X509(to, own_->certificate.get());
+  });
   write_file(file.key, [&](std::FILE* to) {
     return PEM_write_PrivateKey(to, pair.key.get(), nullptr, nullptr, 0, nullptr, nullptr);
   });

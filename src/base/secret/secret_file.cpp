@@ -58,6 +58,14 @@ std::optional<FileStamp> stamp_of(const std::string& path) {
   return stamp_of_status(status);
 }
 
+FileStamps stamps_of(std::initializer_list<std::string> paths) {
+  FileStamps stamps;
+  for (const std::string& path : paths) {
+    if (!path.empty()) stamps.push_back(stamp_of(path));
+  }
+  return stamps;
+}
+
 /// It is opened once, and what was opened is looked at: its name may lead elsewhere by then.
 Result<SecretText> read_secret_file(const std::string& path, std::size_t bytes_max) {
   const FileHandle file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));

@@ -2,9 +2,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/secret/secret_bytes.h"
 #include "muster/result.h"
@@ -40,6 +42,9 @@ struct FileStamp {
 
 /// Of the file that the path leads to, through any links; nothing: there is none.
 std::optional<FileStamp> stamp_of(const std::string& path);
+/// Of several files, in the order of their paths, of which empty ones do not count.
+using FileStamps = std::vector<std::optional<FileStamp>>;
+FileStamps stamps_of(std::initializer_list<std::string> paths);
 
 /// Reads all of a file that holds secrets: a regular one, owned by this user or by root, that
 /// neither others than its owner and its group can read, nor others than its owner can write.

@@ -106,9 +106,9 @@ Result<std::unique_ptr<Credential>> Credential::of(const StoreOptions& options,
   auto made =
       has_certificate ? of_certificate(options, server, handlers) : of_key(options, handlers);
   if (!made || *made == nullptr) return made;
-  const Stamps before = (*made)->stamps();
+  base::FileStamps before = (*made)->stamps();
   if (const auto read = (*made)->read(); !read) return read.error();
-  (*made)->stamps_ = (*made)->seen_stamps_ = before;
+  (*made)->stamps_ = (*made)->seen_stamps_ = std::move(before);
   if ((*made)->kind_ == Kind::key_file) (*made)->next_look_ = {};  // at once, then in intervals
   return made;
 }
@@ -136,12 +136,9 @@ Result<std::unique_ptr<Credential>> Credential::of_certificate(const StoreOption
   return made;
 }
 
-Credential::Stamps Credential::stamps() const {
-  const auto of = [](const std::string& path) {
-    return path.empty() ? std::nullopt : base::stamp_of(path);
-  };
-  return {of(kind_ == Kind::certificate ? certificates_.certificate : path_), of(certificates_.key),
-          of(certificates_.authorities)};
+base::FileStamps Credential::stamps() const {
+  return base::stamps_of(
+      {path_, certificates_.certificate, certificates_.key, certificates_.authorities});
 }
 
 Result<void> Credential::read() {
@@ -197,9 +194,9 @@ Result<void> Credential::read_keys(std::string_view text) {
 
 void Credential::refresh() {
   if (kind_ == Kind::key_text) return;
-  const Stamps now = stamps();
+  base::FileStamps now = stamps();
   if (now == stamps_) return;
-  stamps_ = now;
+  stamps_ = std::move(now);
   if (const auto again = read(); !again) {
     handlers_.log(LogLevel::warning,
                   "what was read of a credential before is used on: " + again.error().detail);
@@ -242,7 +239,7 @@ bool Credential::try_another() {
 bool Credential::has_newer(base::Instant now) {
   if (now < next_look_) return false;
   next_look_ = now + look_interval;
-  const Stamps seen = stamps();
+  const base::FileStamps seen = stamps();
   if (seen == std::exchange(seen_stamps_, seen)) refresh();
   if (good_id_.empty() || keys_.front().id == good_id_) return false;
   tried_ = 0;

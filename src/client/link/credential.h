@@ -71,18 +71,12 @@ class Credential {
                                                             const net::Address& server,
                                                             const Handlers& handlers);
 
-  struct Stamps {
-    std::optional<base::FileStamp> first;
-    std::optional<base::FileStamp> second;
-    std::optional<base::FileStamp> third;
-    friend bool operator==(const Stamps&, const Stamps&) = default;
-  };
   struct Key {
     std::string id;
     net::tls::Secret secret;
     bool is_of_file = true;  ///< else it was, and is that with which the session stands
   };
-  Stamps stamps() const;
+  base::FileStamps stamps() const;
   void refresh();
   Result<void> read();
   Result<void> read_keys(std::string_view text);
@@ -94,8 +88,8 @@ class Credential {
   std::string path_;                      ///< of a key
   std::optional<base::SecretText> text_;  ///< in place of a file
   net::tls::CertificateFiles certificates_;
-  Stamps stamps_;       ///< that were read last
-  Stamps seen_stamps_;  ///< that were seen last
+  base::FileStamps stamps_;       ///< that were read last
+  base::FileStamps seen_stamps_;  ///< that were seen last
   base::Instant next_look_ = base::far_future;
   std::vector<Key> keys_;  ///< in the order in which they are tried
   std::size_t tried_ = 0;  ///< of `keys_`, by the next connection

@@ -211,6 +211,24 @@ Result<std::shared_ptr<const TlsContext>> TlsContext::client(const std::string& 
   return std::shared_ptr<const TlsContext>(made);
 }
 
+std::vector<CertificateValidity> TlsContext::certificates() const {
+  struct Taken {
+    std::vector<CertificateValidity> all;
+    bool is_lost = false;
+  } taken;
+  const auto take = [](void* to, const CertificateDates* dates) noexcept {
+    auto& into = *static_cast<Taken*>(to);
+    try {
+      into.all.push_back({dates->of, dates->name, dates->not_before_s, dates->not_after_s});
+    } catch (const std::bad_alloc&) {
+      into.is_lost = true;
+    }
+  };
+  table_.certificates(context_, take, &taken);
+  if (taken.is_lost) throw std::bad_alloc();
+  return std::move(taken.all);
+}
+
 TlsContext::~TlsContext() { table_.free_context(context_); }
 
 TlsSession::TlsSession(std::shared_ptr<const TlsContext> context, Session* session)

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -45,6 +46,15 @@ struct CertificateFiles {
   bool trusts_system = false;
 };
 
+/// Until when a certificate is valid, as net::tls::CertificateDates, which lives no longer than a
+/// call.
+struct CertificateValidity {
+  CertificateOf of;
+  std::string name;
+  std::int64_t not_before_s;
+  std::int64_t not_after_s;
+};
+
 /// What the connections of one listener, or of one client, have in common. Their streams keep what
 /// they need of it.
 class TlsContext {
@@ -64,6 +74,9 @@ class TlsContext {
   /// server_name  that the server's certificate must have
   static Result<std::shared_ptr<const TlsContext>> client(const std::string& server_name,
                                                           const CertificateFiles& files);
+
+  /// The own certificate, its chain, and the authorities of the files.
+  std::vector<CertificateValidity> certificates() const;
 
   ~TlsContext();
   TlsContext(const TlsContext&) = delete;

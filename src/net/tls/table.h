@@ -8,7 +8,7 @@
 
 namespace muster::net::tls {
 
-inline constexpr std::uint32_t table_version = 2;
+inline constexpr std::uint32_t table_version = 3;
 inline constexpr std::size_t secret_bytes = 32;
 inline constexpr std::size_t id_bytes_max = 64;
 /// What one record carries at most.
@@ -69,6 +69,18 @@ enum class Trouble : int {
   unable,     ///< the other side says that it cannot go on, whoever this side is
 };
 
+/// What a context uses a certificate for.
+enum class CertificateOf : int { own, chain, authority };
+
+/// Until when a certificate is valid, in seconds since 1970.
+struct CertificateDates {
+  CertificateOf of;
+  const char* name;  ///< "'CN=head.example.org'": its subject, else its serial number
+  std::int64_t not_before_s;
+  std::int64_t not_after_s;
+};
+using TakeCertificate = void (*)(void* to, const CertificateDates* dates);
+
 struct Read {
   std::size_t taken;  ///< of what came
   std::size_t plain;  ///< that was put there
@@ -116,6 +128,10 @@ struct Table {
 
   /// Of one that has failed before it has heard anything.
   Trouble (*trouble)(const Session* session);
+
+  /// Calls `take`, which must not throw, for the own certificate of a context, for each one of its
+  /// chain, and for each authority of its files.
+  void (*certificates)(const Context* context, TakeCertificate take, void* to);
 };
 
 }  // namespace muster::net::tls

@@ -21,7 +21,7 @@ constexpr Duration look_interval = std::chrono::seconds(1);
 /// Of those without a key: so many may be kept although they have no session.
 constexpr std::size_t issued_kept = 1024;
 
-/// The clock of the calendar: dates are looked at here and nowhere else.
+/// The clock of the calendar: the server looks at dates here and nowhere else.
 auth::UtcTime utc_now() {
   const auto since_1970 = std::chrono::system_clock::now().time_since_epoch();
   return auth::UtcTime(std::chrono::duration_cast<std::chrono::seconds>(since_1970));
@@ -70,44 +70,60 @@ std::string all_of(const auth::CertificateNames& names) {
 std::string summary_of(const RollChange& change) {
   return std::to_string(change.identities_count) + " identities are known" +
          listed("added", change.added) + listed("removed", change.removed) +
-         "; grants of sessions that changed: " + std::to_string(change.regrant.size());
+         "; grants of sessions that changed: " + std::to_string(change.regrant.size()) +
+         (change.certificate.empty() ? "" : "; " + change.certificate);
 }
 
 Result<std::shared_ptr<Door>> Door::open(DoorOptions options) {
   const std::shared_ptr<Door> door(new Door(std::move(options)));
-  Result<Version> version =
-      door->options_.file.empty() ? door->read_text(door->options_.text) : door->read();
+  base::FileStamps stamps = door->stamps();
+  Result<std::shared_ptr<const Roll>> roll =
+      door->options_.file.empty() ? door->read_roll(door->options_.text) : door->read_roll_file();
   auth::wipe(door->options_.text);
+  if (!roll) return std::move(roll).error();
+  Result<Version> version = door->with_tls(*std::move(roll), std::move(stamps));
   if (!version) return std::move(version).error();
   door->change_to(std::move(*version));
   return door;
 }
 
+base::FileStamps Door::stamps() const {
+  const net::tls::CertificateFiles& files = options_.certificates;
+  return base::stamps_of({options_.file, files.certificate, files.key, files.authorities});
+}
+
 Result<Door::Version> Door::read() const {
-  if (options_.file.empty()) {
+  base::FileStamps before = stamps();
+  if (before.empty()) {
     return base::failure(ErrorCode::unsupported,
                          "the credentials were given as a text: there is no file to read again");
   }
-  const auto stamp = base::stamp_of(options_.file);
+  // Without a file the credentials are those of the start for ever, so any thread may look at them.
+  Result<std::shared_ptr<const Roll>> roll =
+      options_.file.empty() ? Result<std::shared_ptr<const Roll>>(known_->roll) : read_roll_file();
+  if (!roll) return std::move(roll).error();
+  return with_tls(*std::move(roll), std::move(before));
+}
+
+Result<std::shared_ptr<const Roll>> Door::read_roll_file() const {
   Result<base::SecretText> text =
       base::read_secret_file(options_.file, auth::credentials_bytes_max);
   if (!text) return std::move(text).error();
-  Result<Version> version = read_text(text->text());
-  if (!version) {
-    Error error = std::move(version).error();
-    error.detail = base::shown_unless_secret(options_.file) + ": " + error.detail;
-    return error;
-  }
-  version->stamp = stamp;
-  return version;
+  Result<std::shared_ptr<const Roll>> roll = read_roll(text->text());
+  if (roll) return roll;
+  Error error = std::move(roll).error();
+  error.detail = base::shown_unless_secret(options_.file) + ": " + error.detail;
+  return error;
 }
 
-Result<Door::Version> Door::read_text(std::string_view text) const {
-  Version version;
-  Result<std::shared_ptr<const Roll>> roll = Roll::read(
-      text, options_.server_name, options_.speaks_tls ? Roll::Keys::used : Roll::Keys::unused);
-  if (!roll) return std::move(roll).error();
-  version.roll = std::move(*roll);
+Result<std::shared_ptr<const Roll>> Door::read_roll(std::string_view text) const {
+  return Roll::read(text, options_.server_name,
+                    options_.speaks_tls ? Roll::Keys::used : Roll::Keys::unused);
+}
+
+Result<Door::Version> Door::with_tls(std::shared_ptr<const Roll> roll,
+                                     base::FileStamps stamps) const {
+  Version version{std::move(roll), nullptr, std::move(stamps)};
   if (!options_.speaks_tls) return version;
   const auto find = [known = known_](std::string_view id, unsigned char* secret) {
     return known->find_secret(id, secret);
@@ -228,7 +244,13 @@ RollChange Door::change_to(Version version) {
   }
   take_issued(change);
   tls_ = std::move(version.tls);
-  stamp_ = seen_stamp_ = version.stamp;
+  stamps_ = seen_stamps_ = std::move(version.stamps);
+  std::vector<Validity> validities = this->validities();
+  if (!validities.empty() && validities.front().of == Validity::Of::server) {
+    change.certificate =
+        validities.front().name + " is valid until " + to_string(validities.front().not_after);
+  }
+  expiry_.replace(std::move(validities));
   return change;
 }
 
@@ -247,15 +269,55 @@ void Door::take_issued(RollChange& change) {
   }
 }
 
-/// Whoever writes it in place is not read in the midst of that.
+/// Files that are written in place are not read before they are complete.
 bool Door::has_changed(base::Instant now) {
-  if (options_.file.empty() || now - looked_ < look_interval) return false;
+  if (now - looked_ < look_interval) return false;
   looked_ = now;
-  const auto stamp = base::stamp_of(options_.file);
-  const bool is_settled = stamp == std::exchange(seen_stamp_, stamp);
-  if (!stamp || !is_settled || stamp == stamp_) return false;
-  stamp_ = stamp;  // what is wrong with it is told once
+  base::FileStamps seen = stamps();
+  const bool is_settled = seen == std::exchange(seen_stamps_, seen);
+  const bool are_there =
+      std::all_of(seen.begin(), seen.end(), [](const auto& each) { return each.has_value(); });
+  if (!are_there || !is_settled || seen == stamps_) return false;
+  stamps_ = std::move(seen);  // what is wrong with them is told once
   return true;
+}
+
+// What expires.
+
+std::vector<Validity> Door::validities() const {
+  using net::tls::CertificateOf;
+  std::vector<Validity> all;
+  const auto time_of = [](std::int64_t seconds) {
+    return auth::UtcTime(std::chrono::seconds(seconds));
+  };
+  const net::tls::CertificateFiles& files = options_.certificates;
+  for (const auto& each : tls_ ? tls_->certificates() : decltype(tls_->certificates())()) {
+    const bool is_authority = each.of == CertificateOf::authority;
+    const char* const what = is_authority ? "the certificate of the client authority "
+                             : each.of == CertificateOf::own
+                                 ? "the server's certificate "
+                                 : "the intermediate certificate of the server ";
+    const std::string& file = is_authority ? files.authorities : files.certificate;
+    all.push_back({is_authority ? Validity::Of::authority : Validity::Of::server,
+                   what + each.name + " in " + file, time_of(each.not_before_s),
+                   time_of(each.not_after_s)});
+  }
+  for (const auth::Credential& each : known_->roll->credentials().all()) {
+    if (!each.grant.not_after) continue;
+    const std::string place = options_.file.empty() ? "the credentials" : options_.file;
+    all.push_back({Validity::Of::credential,
+                   "the credential of " + to_string(each.grant.identity) + " in " + place +
+                       ", line " + std::to_string(each.line),
+                   {},
+                   *each.grant.not_after});
+  }
+  return all;
+}
+
+ExpiryWarnings::Lines Door::expiry_warnings() { return expiry_.take(utc_now()); }
+
+std::optional<auth::UtcTime> Door::expiry(Validity::Of of) const {
+  return expiry_.expiry(of, utc_now());
 }
 
 }  // namespace muster::server

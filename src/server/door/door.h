@@ -16,6 +16,7 @@
 #include "muster/result.h"
 #include "net/address/unit.h"
 #include "net/tls/library.h"
+#include "server/door/expiry.h"
 #include "server/door/roll.h"
 
 namespace muster::server {
@@ -52,6 +53,7 @@ struct RollChange {
   std::vector<auth::Identity> removed;
   std::size_t identities_count = 0;                ///< that are known now
   std::vector<std::pair<Grants, Grants>> regrant;  ///< older and newer; null: it is gone
+  std::string certificate;                         ///< of the server, for the log; empty: none
 };
 
 /// For the log: who was added and who was removed.
@@ -65,7 +67,7 @@ class Door {
   struct Version {
     std::shared_ptr<const Roll> roll;
     std::shared_ptr<const net::tls::TlsContext> tls;
-    std::optional<base::FileStamp> stamp;
+    base::FileStamps stamps;
   };
   /// What a client has named when it came, and whether anybody has it.
   struct KeyNamed {
@@ -77,14 +79,19 @@ class Door {
   /// errors  as `read`
   static Result<std::shared_ptr<Door>> open(DoorOptions options);
 
-  /// Reads the file and the certificates again. On any thread.
+  /// Reads the credentials, if there is a file of them, and the certificates again. On any thread.
   ///
   /// errors  invalid_argument (what is wrong with them), too_large, unavailable (a file cannot be
   ///         read), unsupported (TLS is not there, or nothing can be read again)
   Result<Version> read() const;
   RollChange change_to(Version version);
-  /// Whether the file is another one than that which was read last, and is so for a second.
+  /// Whether one of the files is another one than that which was read last, and all have been as
+  /// they are for a second.
   bool has_changed(base::Instant now);
+  /// What to log of certificates and credentials that expire.
+  ExpiryWarnings::Lines expiry_warnings();
+  /// As `ExpiryWarnings::expiry`, now.
+  std::optional<auth::UtcTime> expiry(Validity::Of of) const;
 
   /// Null: it speaks no TLS.
   const std::shared_ptr<const net::tls::TlsContext>& tls() const { return tls_; }
@@ -118,13 +125,17 @@ class Door {
 
   explicit Door(DoorOptions options) : options_(std::move(options)) {}
 
-  Result<Version> read_text(std::string_view text) const;
+  base::FileStamps stamps() const;
+  Result<std::shared_ptr<const Roll>> read_roll(std::string_view text) const;
+  Result<std::shared_ptr<const Roll>> read_roll_file() const;
+  Result<Version> with_tls(std::shared_ptr<const Roll> roll, base::FileStamps stamps) const;
   std::variant<Grant, auth::Refused> find(const Proved& proved);
   const auth::Credential* look_up(const Proved& proved) const;
   Grant issue(Holder holder, const Proved& proved, const auth::Grant& granted);
   void take_keys(const Roll& newer, RollChange& change);
   void take_issued(RollChange& change);
   void drop_unused();
+  std::vector<Validity> validities() const;
   std::uint64_t number_of(const auth::Identity& identity);
 
   DoorOptions options_;
@@ -135,9 +146,10 @@ class Door {
   std::size_t issued_max_ = 0;       ///< beyond it the unused ones go
   std::map<auth::Identity, std::uint64_t> numbers_;
   std::uint64_t last_number_ = 0;
-  std::optional<base::FileStamp> stamp_;       ///< that was read last
-  std::optional<base::FileStamp> seen_stamp_;  ///< that was seen last
+  base::FileStamps stamps_;       ///< that were read last
+  base::FileStamps seen_stamps_;  ///< that were seen last
   base::Instant looked_{};
+  ExpiryWarnings expiry_;
 };
 
 }  // namespace muster::server

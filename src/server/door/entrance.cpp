@@ -91,6 +91,11 @@ std::optional<Door::Version> Entrance::look_for_credentials() {
   return std::nullopt;
 }
 
+void Entrance::warn_of_expiry() {
+  if (door_ == nullptr) return;
+  for (const auto& [level, text] : door_->expiry_warnings()) log_.line(level, text);
+}
+
 /// Whoever has a place and does nothing with it makes room.
 void Entrance::make_place() {
   Newcomer* const overdue = connections_.handshakes().overdue(driver_.now());

@@ -44,6 +44,8 @@ class Entrance {
   void ended(Newcomer& newcomer, const std::string& detail);
   /// The credentials, if their file has changed and can be used.
   std::optional<Door::Version> look_for_credentials();
+  /// Logs which certificates and credentials expire.
+  void warn_of_expiry();
   /// When there may be something to do; far_future: nobody waits.
   base::Instant next_time() const { return connections_.handshakes().next_time(driver_.now()); }
 

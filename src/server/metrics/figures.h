@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <optional>
 
 #include "core/report.h"
 #include "core/session/options.h"
@@ -18,6 +19,11 @@ struct Figures {
   std::uint64_t log_lines_dropped = 0;   ///< nobody took them; whoever writes the log knows
   std::chrono::system_clock::time_point started{};
   std::chrono::system_clock::time_point taken{};
+
+  /// When they expire; nothing: there is none.
+  std::optional<std::chrono::seconds> server_certificate_expiry;
+  std::optional<std::chrono::seconds> authority_certificate_expiry;
+  std::optional<std::chrono::seconds> credential_expiry;
 
   std::uint64_t memory_bytes_max = 0;
   std::uint64_t connections_max = 0;

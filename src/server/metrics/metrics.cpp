@@ -170,6 +170,7 @@ class MetricsWriter {
     add_losses();
     add_turns();
     add_log();
+    add_expiry();
     return std::move(page_).text();
   }
 
@@ -300,6 +301,20 @@ class MetricsWriter {
     page_.begin({counter, "muster_log_lines_dropped", "", "Lines that the log lacks, and why."});
     page_.sample({{"why", "too_many"}}, figures_.log_lines_left_out);
     page_.sample({{"why", "not_taken"}}, figures_.log_lines_dropped);
+  }
+
+  void add_expiry() {
+    page_.begin({gauge, "muster_certificate_expiry_seconds", "seconds",
+                 "When a certificate expires, in seconds since 1970: the first one of its kind."});
+    add_if_any({{"kind", "server"}}, figures_.server_certificate_expiry);
+    add_if_any({{"kind", "client_authority"}}, figures_.authority_certificate_expiry);
+    page_.begin({gauge, "muster_credential_expiry_seconds", "seconds",
+                 "When the next credential line expires, in seconds since 1970."});
+    add_if_any({}, figures_.credential_expiry);
+  }
+
+  void add_if_any(MetricLabels labels, std::optional<std::chrono::seconds> time) {
+    if (time) page_.sample(labels, static_cast<std::uint64_t>(time->count()));
   }
 
   const Figures& figures_;

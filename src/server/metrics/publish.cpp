@@ -16,6 +16,15 @@ std::shared_ptr<Figures> make_figures(const Settings& settings, const core::Insp
   if (settings.log_lines_dropped) figures->log_lines_dropped = settings.log_lines_dropped();
   figures->started = settings.started;
   figures->taken = std::chrono::system_clock::now();
+  if (settings.door) {
+    const auto expiry = [&door = *settings.door](Validity::Of of) {
+      const std::optional<auth::UtcTime> time = door.expiry(of);
+      return time ? std::optional(time->time_since_epoch()) : std::nullopt;
+    };
+    figures->server_certificate_expiry = expiry(Validity::Of::server);
+    figures->authority_certificate_expiry = expiry(Validity::Of::authority);
+    figures->credential_expiry = expiry(Validity::Of::credential);
+  }
   const core::Options& options = inspector.options();
   figures->memory_bytes_max = options.memory_bytes_max;
   figures->connections_max = options.connections.connections_max;
