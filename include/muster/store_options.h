@@ -85,7 +85,9 @@ struct StoreOptions {
   std::string credential_file;
   /// In place of a key: a certificate and its key in the form PEM; the key may stand in the same
   /// file. The server's certificate must be signed by an authority of `authorities_file`; empty: by
-  /// one that the system trusts.
+  /// one that the system trusts. Where neither this nor `credential_file` is given, the variables
+  /// MUSTER_CERTIFICATE_FILE and MUSTER_CERTIFICATE_KEY_FILE name both files; in place of an empty
+  /// `authorities_file` MUSTER_AUTHORITIES_FILE does.
   std::string certificate_file;
   std::string certificate_key_file;
   std::string authorities_file;

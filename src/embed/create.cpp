@@ -10,6 +10,7 @@
 #include "client/call.h"
 #include "client/failure.h"
 #include "client/group/process_group_impl.h"
+#include "client/link/credential.h"
 #include "embed/embedded_server.h"
 #include "muster/process_group.h"
 #include "net/address/address.h"
@@ -77,9 +78,10 @@ std::optional<Error> refusal_of(std::string_view host, std::uint16_t port, int r
       !is_unix(host) && !(serves(rank, options) && options.listening_socket >= 0);
   if (needs_port && port == 0) return invalid_argument("port: above zero, all ranks must know it");
   if (is_unix(host) && port != 0) return invalid_argument("port: 0 with a Unix socket");
-  if (serves(rank, options) && !options.store.certificate_file.empty()) {
+  if (serves(rank, options) && !client::certificates_of(options.store).certificate.empty()) {
     return invalid_argument(
-        "certificate_file: a server that rank 0 hosts knows its ranks by a key; give them one, or "
+        "certificate_file (MUSTER_CERTIFICATE_FILE): a server that rank 0 hosts knows its ranks by "
+        "a key; give them one, or "
         "use a musterd");
   }
   if (options.timeout <= Duration::zero()) return invalid_argument("store_timeout: above zero");

@@ -162,7 +162,7 @@ void Job::handle(const BoardLost& event, Instant) {
   if (ending_) return;
   const bool has_succeeded = verdict_ && verdict_->kind == Verdict::Kind::succeeded;
   if (!has_succeeded) say(Importance::failure, event.why);
-  ending_ = Ending{has_succeeded ? 0 : 1, {}};
+  ending_ = Ending{has_succeeded ? 0 : event.exit_code, {}};
   waiting_plan_.reset();
   if (phase_ == Phase::running) end_ranks();
   if (phase_ == Phase::joining) finish(ending_->exit_code);

@@ -65,6 +65,7 @@ struct NodesLost {
 /// The board is gone: nothing can be decided with others any more.
 struct BoardLost {
   std::string why;
+  int exit_code = 1;
 };
 struct RankEnded {
   int attempt = 0;

@@ -124,6 +124,9 @@ struct LaunchOptions {
   bool verbose = false;
   bool dry_run = false;
 
+  /// The variables of the environment that options set, for the launcher's stores and the ranks:
+  /// the files of their certificate.
+  std::map<std::string, std::string> variables;
   /// What was given by hand, by the name of its option: "node-rank" -> "--node-rank", or the
   /// variable that said it, such as "NODE_RANK".
   std::map<std::string, std::string> given;

@@ -4,6 +4,7 @@
 #include <openssl/err.h>
 
 #include <cstdio>
+#include <cstring>
 
 #include "tls/session.h"
 
@@ -64,7 +65,10 @@ BIO_METHOD* memory_method() {
 
 void take_error(char* why, std::size_t why_size, const char* during) {
   if (why_size == 0) return;
-  const char* text = ERR_reason_error_string(ERR_peek_last_error());
+  // Of a file that cannot be read the system's reason comes first, and "system lib" last.
+  const unsigned long first = ERR_peek_error();
+  const char* text = ERR_SYSTEM_ERROR(first) ? std::strerror(ERR_GET_REASON(first))
+                                             : ERR_reason_error_string(ERR_peek_last_error());
   std::snprintf(why, why_size, "%s%s%s", during, *during == '\0' ? "" : ": ",
                 text == nullptr ? "unknown reason" : text);
   ERR_clear_error();

@@ -176,7 +176,7 @@ def ranks() -> Iterator[Callable[..., Rank]]:
 @pytest.fixture(scope="session")
 def certificates() -> Iterator[dict[str, str]]:
     """Files: of an authority, of a server and a client that it has signed, and of a stranger."""
-    maker = subprocess.Popen([os.environ["HTTP_CERTIFICATES"]], stdin=subprocess.PIPE,
+    maker = subprocess.Popen([os.environ["CERTIFICATES_PROGRAM"]], stdin=subprocess.PIPE,
                              stdout=subprocess.PIPE, text=True)
     assert maker.stdout is not None
     files = json.loads(maker.stdout.readline())

@@ -1,6 +1,7 @@
 """Who reaches the server of a job: who has the key of its environment, or is its user. And who
-reaches the store that it has for torch."""
+reaches the store that it has for torch. With a certificate: a job, and musterctl."""
 
+import json
 import os
 import socket
 import subprocess
@@ -82,6 +83,115 @@ class KeyOfJob(KeyCase):
         self.assertIn("permission_denied", told.stderr)
 
 
+class Certificates(KeyCase):
+    """A musterd that knows its clients by certificates, as options and variables name them."""
+
+    OPTIONS = ("--certificate-file", "--certificate-key-file", "--authorities-file")
+    VARIABLES = ("MUSTER_CERTIFICATE_FILE", "MUSTER_CERTIFICATE_KEY_FILE",
+                 "MUSTER_AUTHORITIES_FILE")
+
+    def setUp(self):
+        super().setUp()
+        maker = subprocess.Popen([PROGRAMS["certificates"]], stdin=subprocess.PIPE,
+                                 stdout=subprocess.PIPE, text=True)
+        self.addCleanup(maker.communicate)
+        made = json.loads(maker.stdout.readline())
+        self.files = (made["client"], made["client_key"], made["authority"])
+        self.foreign = (made["stranger"], made["stranger_key"], made["authority"])
+        credentials = self.folder / "credentials"
+        credentials.touch(0o600)
+        credentials.write_text("certificate:client * all as=team/job\n", encoding="utf-8")
+        server = subprocess.Popen(
+            [PROGRAMS["musterd"], "--listen", "127.0.0.1:0", "--credentials", str(credentials),
+             "--tls-certificate", made["server"], "--tls-key", made["server_key"],
+             "--tls-client-authorities", made["authority"]],
+            text=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        self.addCleanup(self.end, server)
+        self.address = server.stdout.readline().split()[-1]
+
+    @staticmethod
+    def end(server):
+        server.kill()
+        server.wait()
+        server.stdout.close()
+
+    def options(self, files):
+        return [word for pair in zip(self.OPTIONS, files) for word in pair]
+
+    def variables(self, files):
+        return dict(zip(self.VARIABLES, files))
+
+    def whoami(self, *options, **variables):
+        return subprocess.run(
+            [PROGRAMS["musterctl"], "--server", self.address, "--json", *options, "whoami"],
+            env=self.environment(**variables), capture_output=True, text=True, check=False,
+            timeout=job_case.KILL_TIMEOUT_S)
+
+    def run_ranks(self, *options, env):
+        """Of one node, which meet at that server; each shows whom it is taken for."""
+        told = self.run_job("--rendezvous", self.address, "--job-id", "job", "-n", 2, "--stdout",
+                            f"{self.folder}/said-{{rank}}", *options, "sh", "-c",
+                            '"$0" --server "$MUSTER_STORE" --json whoami > $1/told-$RANK',
+                            PROGRAMS["musterctl"], self.folder, env=env)
+        return told
+
+    def test_options_and_variables_name_the_files_for_musterctl(self):
+        for options, variables in ((self.options(self.files), {}),
+                                   ([], self.variables(self.files)),
+                                   # an option counts before the environment, whatever that names
+                                   (self.options(self.files), self.variables(self.foreign)),
+                                   (self.options(self.files), self.key("key"))):
+            with self.subTest(options=options, variables=variables):
+                told = self.whoami(*options, **variables)
+                self.assertEqual(told.returncode, 0, told.stderr)
+                who = json.loads(told.stdout)
+                self.assertEqual((who["identity"], who["connection"]), ("team/job", "tls"))
+                self.assertEqual(told.stderr, "")  # no variable is unknown
+        self.assertEqual(self.whoami(*self.options(self.foreign)).returncode, 1)
+        both = self.whoami(**self.key("key"), **self.variables(self.files))
+        self.assertEqual(both.returncode, 2, both.stderr)
+        self.assertIn("MUSTER_CREDENTIAL_FILE and MUSTER_CERTIFICATE_FILE", both.stderr)
+
+    def test_a_file_that_cannot_be_used_is_named_with_exit_code_2(self):
+        for place in range(3):
+            for wrong in (str(self.folder / "none"), str(self.folder / "credentials")):
+                files = [*self.files]
+                files[place] = wrong
+                for options, variables in ((self.options(files), {}),
+                                           ([], self.variables(files))):
+                    with self.subTest(options=options, variables=variables):
+                        told = self.whoami(*options, **variables)
+                        self.assertEqual(told.returncode, 2, told.stderr)
+                        self.assertIn(f"{wrong}: ", told.stderr)
+                code, _, errors = self.run_ranks(*self.options(files), env={})
+                self.assertEqual(code, 2, errors)
+                self.assertIn(f"{wrong}: ", errors)
+
+    def test_a_job_and_its_ranks_have_the_certificate_of_an_option_or_a_variable(self):
+        for options, variables in ((self.options(self.files), {}),
+                                   ([], self.variables(self.files)),
+                                   (self.options(self.files), self.key("key"))):
+            with self.subTest(options=options, variables=variables):
+                code, out, errors = self.run_ranks(*options, env=variables)
+                self.assertEqual(code, 0, out + errors)
+                for rank in (0, 1):
+                    who = json.loads((self.folder / f"told-{rank}").read_text())
+                    self.assertEqual(who["identity"], "team/job")
+                    (self.folder / f"told-{rank}").unlink()
+
+    def test_a_launcher_with_a_certificate_hosts_no_server_and_says_so(self):
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))  # it does not listen, and no other program gets the port
+            port = free.getsockname()[1]
+            launcher = self.start("--rendezvous", f"127.0.0.1:{port}", "--job-id", "job", "-n", 1,
+                                  *self.options(self.files), "true")
+            line = launcher.stderr.readline()
+            launcher.terminate()
+            launcher.communicate(timeout=job_case.KILL_TIMEOUT_S)
+        self.assertIn(f"no musterd answers at 127.0.0.1:{port}", line)
+        self.assertIn("hosts no server", line)
+
+
 class StoreOfTorch(KeyCase):
     """Of two nodes that meet at a server which asks for a key."""
 
@@ -131,5 +241,6 @@ class StoreOfTorch(KeyCase):
 
 
 if __name__ == "__main__":
-    PROGRAMS["musterrun"], PROGRAMS["musterd"], PROGRAMS["musterctl"] = sys.argv[1:4]
+    for name, path in zip(("musterrun", "musterd", "musterctl", "certificates"), sys.argv[1:]):
+        PROGRAMS[name] = path
     unittest.main(argv=sys.argv[:1])

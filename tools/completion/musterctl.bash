@@ -21,8 +21,8 @@ _musterctl_names() {
 _musterctl() {
   local program=${1/#\~/$HOME} command='' argument=0 objects=0 current='' expects='' word name
   local place=() words=()
-  local flags=(--help --version --server --namespace --credential-file --server-name --timeout
-    --wait-for-server --json --watch)
+  local flags=(--help --version --server --namespace --credential-file --certificate-file
+    --certificate-key-file --authorities-file --server-name --timeout --wait-for-server --json --watch)
   # The line itself: the words that bash makes of it end at each ":".
   local line=${COMP_LINE:0:COMP_POINT}
   read -ra words <<< "$line"
@@ -34,12 +34,14 @@ _musterctl() {
     case $expects,$word in
       -s,* | --server,*) place+=(--server "$word") expects='' ;;
       -n,* | --namespace,*) place+=(--namespace "$word") expects='' ;;
-      --credential-file,* | --server-name,*) place+=("$expects" "$word") expects='' ;;
+      --credential-file,* | --certificate-file,* | --certificate-key-file,* | \
+        --authorities-file,* | --server-name,*) place+=("$expects" "$word") expects='' ;;
       -?*,*) expects='' ;;
       ,-s | ,--server | ,-n | ,--namespace | ,-t | ,--timeout | ,--wait-for-server | \
-        ,--ttl | ,--hung-for | ,--drop | ,--credential-file | ,--server-name | ,--namespaces | \
-        ,--rights | ,--right | ,--for | ,-o | ,--output) expects=$word ;;
-      ,--server=* | ,--namespace=* | ,--credential-file=* | ,--server-name=*) place+=("$word") ;;
+        ,--ttl | ,--hung-for | ,--drop | ,--credential-file | ,--certificate-file | \
+        ,--certificate-key-file | ,--authorities-file | ,--server-name | ,--namespaces | ,--rights | ,--right | ,--for | ,-o | ,--output) expects=$word ;;
+      ,--server=* | ,--namespace=* | ,--credential-file=* | ,--certificate-file=* | \
+        ,--certificate-key-file=* | ,--authorities-file=* | ,--server-name=*) place+=("$word") ;;
       ,--objects) objects=1 ;;
       ,-*) ;;
       *) if [[ -z $command ]]; then command=$word; else argument=$((argument + 1)); fi ;;
@@ -48,7 +50,8 @@ _musterctl() {
   COMPREPLY=()
   case $expects in
     -s | --server) mapfile -t COMPREPLY < <(compgen -A hostname -- "$current") && return ;;
-    --credential-file) mapfile -t COMPREPLY < <(compgen -f -- "$current") && return ;;
+    --credential-file | --certificate-file | --certificate-key-file | --authorities-file)
+      mapfile -t COMPREPLY < <(compgen -f -- "$current") && return ;;
     --right) mapfile -t COMPREPLY < <(compgen -W 'read admin' -- "$current") && return ;;
     -n | --namespace | --drop) ;;
     -*) return ;;

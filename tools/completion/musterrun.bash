@@ -48,7 +48,8 @@ _musterrun() {
       -n | -r | -t | --nproc | --nproc-per-node | --compat | --max-restarts | --shutdown-timeout | \
         --exit-grace | --signals-to-handle | --pid-namespace | --nnodes | --node-rank | --base-rank | --world-size | \
         --master-addr | --master-port | --tcpstore | --tcpstore-dialect | --rendezvous | --rdzv-endpoint | --job-id | --rdzv-id | \
-        --join-timeout | --last-call | --role | --local-addr | --rdzv-backend | --rdzv-conf | \
+        --join-timeout | --last-call | --role | --local-addr | --certificate-file | \
+        --certificate-key-file | --authorities-file | --rdzv-backend | --rdzv-conf | \
         --stdout | --stderr | --log-dir | --redirects | --tee | --local-ranks-filter | \
         --monitor-interval | --start-method | --event-log-handler | --duplicate-stdout-filters | \
         --duplicate-stderr-filters | --logs-specs | --numa-binding) expects=${word//_/-} ;;
@@ -80,6 +81,7 @@ _musterrun_options() {
   options+=' --world-size --master-addr --master-port --tcpstore --tcpstore-dialect'
   options+=' --rendezvous --rdzv-endpoint --allow-unauthenticated'
   options+=' --job-id --rdzv-id --join-timeout --last-call --scale-up --role --local-addr'
+  options+=' --certificate-file --certificate-key-file --authorities-file'
   options+=' --standalone --rdzv-backend --rdzv-conf --stdout --stderr --log-dir --redirects --tee'
   options+=' --local-ranks-filter --run-path --monitor-interval --start-method --event-log-handler'
   options+=' --duplicate-stdout-filters --duplicate-stderr-filters --logs-specs --numa-binding'

@@ -21,6 +21,9 @@ Result<Store> connect(const Common& common, muster::Role role, Duration wait_for
   options.name_space = common.name_space;
   options.label = "musterctl";
   options.credential_file = common.credential_file;
+  options.certificate_file = common.certificate_file;
+  options.certificate_key_file = common.certificate_key_file;
+  options.authorities_file = common.authorities_file;
   options.server_name = common.server_name;
   options.role = role;
   options.wait_for_server = wait_for_server;

@@ -27,7 +27,10 @@ enum Exit : int {
 struct Common {
   std::string server = "127.0.0.1:29400";
   std::string name_space;
-  std::string credential_file;  ///< empty: as the environment says
+  std::string credential_file;  ///< empty, as those below: the library asks the environment
+  std::string certificate_file;
+  std::string certificate_key_file;
+  std::string authorities_file;
   std::string server_name;
   std::optional<muster::Duration> timeout;  ///< of the whole command, once a server is there
   muster::Duration wait_for_server{0};      ///< while nobody is there

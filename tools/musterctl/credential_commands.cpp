@@ -270,8 +270,14 @@ void add_credentials(CLI::App& app, Chosen& chosen) {
 /// What a store does with an address and a credential: nothing falls back.
 std::string connection_of(const Common& common) {
   if (common.server.rfind("unix:", 0) == 0) return "unix";
-  const bool has_text = std::getenv("MUSTER_CREDENTIAL") != nullptr;
-  return common.credential_file.empty() && !has_text ? "plain" : "tls";
+  const auto is_set = [](const char* variable) {
+    const char* const text = std::getenv(variable);
+    return text != nullptr && *text != '\0';
+  };
+  const bool has_any = !common.credential_file.empty() || !common.certificate_file.empty() ||
+                       is_set("MUSTER_CREDENTIAL_FILE") || is_set("MUSTER_CREDENTIAL") ||
+                       is_set("MUSTER_CERTIFICATE_FILE");
+  return has_any ? "tls" : "plain";
 }
 
 Result<Answer> run_whoami(Run& run) {

@@ -25,8 +25,10 @@ each line is {"time": ..., "answer": ...} then. On a terminal arrow and page key
 Environment:
   MUSTER_SERVER      as --server
   MUSTER_NAMESPACE   as --namespace
-  MUSTER_CREDENTIAL_FILE, MUSTER_SERVER_NAME
-                     as --credential-file and --server-name
+  MUSTER_CREDENTIAL_FILE, MUSTER_CERTIFICATE_FILE, MUSTER_CERTIFICATE_KEY_FILE,
+  MUSTER_AUTHORITIES_FILE, MUSTER_SERVER_NAME
+                     as --credential-file, --certificate-file, --certificate-key-file,
+                     --authorities-file and --server-name
   MUSTER_CREDENTIAL  the line of a key itself, where there is no file
 
 Examples:
@@ -61,10 +63,19 @@ void add_common(CLI::App& app, musterctl::Common& common, std::string& watch) {
       ->type_name("NAME");
   app.add_option("--credential-file", common.credential_file,
                  "with the key of who asks, for a server that was started with --credentials")
-      ->envname("MUSTER_CREDENTIAL_FILE")
+      ->type_name("FILE");
+  app.add_option("--certificate-file", common.certificate_file,
+                 "in place of a key: a certificate with its chain, PEM")
+      ->type_name("FILE");
+  app.add_option("--certificate-key-file", common.certificate_key_file,
+                 "the key of that certificate, PEM; default: that of --certificate-file")
+      ->type_name("FILE");
+  app.add_option("--authorities-file", common.authorities_file,
+                 "who has signed the server's certificate, PEM; default: whom the system trusts")
       ->type_name("FILE");
   app.add_option("--server-name", common.server_name,
-                 "as the server was told: keys are derived for it")
+                 "as the server was told: keys are derived for it; with a certificate the name "
+                 "that the server's certificate has, by default the host of the address")
       ->envname("MUSTER_SERVER_NAME")
       ->type_name("NAME");
   musterctl::add_duration(app, "-t,--timeout",

@@ -385,9 +385,11 @@ const Setting* find_setting(const std::string& name) {
 }
 
 std::vector<std::string> unread_variables() {
-  std::vector<std::string> known = {"MUSTER_CONFIG",          "MUSTER_SERVER",
-                                    "MUSTER_NAMESPACE",       "MUSTER_HOST_PID",
-                                    "MUSTER_CREDENTIAL_FILE", "MUSTER_CREDENTIAL"};
+  std::vector<std::string> known = {"MUSTER_CONFIG",           "MUSTER_SERVER",
+                                    "MUSTER_NAMESPACE",        "MUSTER_HOST_PID",
+                                    "MUSTER_CREDENTIAL_FILE",  "MUSTER_CREDENTIAL",
+                                    "MUSTER_CERTIFICATE_FILE", "MUSTER_CERTIFICATE_KEY_FILE",
+                                    "MUSTER_AUTHORITIES_FILE"};
   for (const Setting& setting : settings()) known.push_back(setting.variable());
   return tools::unknown_variables(known);
 }

@@ -46,8 +46,11 @@ void Board::State::lose(const Error& error) {
 }
 
 void Board::State::not_reached(const Error& error) {
+  // Such as a file of a key or a certificate that cannot be used.
+  const bool is_usage = error.code == ErrorCode::invalid_argument;
   tell(BoardLost{"the job ends: its meeting place, the server at " + options.address +
-                 ", was not reached: " + error.message()});
+                     ", was not reached: " + error.message(),
+                 is_usage ? 2 : 1});
 }
 
 void Board::State::await(const std::string& key, std::function<void(const std::string&)> handler) {

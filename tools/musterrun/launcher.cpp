@@ -393,7 +393,7 @@ class Launcher {
   bool others_may_reach_store() const {
     const LaunchOptions& options = setup_.options;
     return options.master.tcpstore == TcpStore::on ||
-           (!has_key() &&
+           (!has_credential() &&
             (options.rendezvous.allow_unauthenticated || !options.rendezvous.endpoint.empty()));
   }
 

@@ -9,6 +9,7 @@
 #include <array>
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <iostream>
 #include <random>
@@ -115,6 +116,22 @@ int write(const std::string& text) {
   return tools::write_text("musterrun", text) ? musterrun::exit_ok : 1;
 }
 
+/// A certificate that an option names counts before the key, or the other certificate, of the
+/// environment.
+void set_variables(const LaunchOptions& options, muster::launch::Variables& environment) {
+  if (options.variables.count("MUSTER_CERTIFICATE_FILE") != 0) {
+    for (const char* name :
+         {"MUSTER_CREDENTIAL_FILE", "MUSTER_CREDENTIAL", "MUSTER_CERTIFICATE_KEY_FILE"}) {
+      ::unsetenv(name);
+      environment.erase(name);
+    }
+  }
+  for (const auto& [name, value] : options.variables) {
+    ::setenv(name.c_str(), value.c_str(), 1);
+    environment.insert_or_assign(name, value);
+  }
+}
+
 int launch(LaunchOptions options, Placement placement, muster::launch::Variables environment) {
   leave_ignored_signals(options);
   ::signal(SIGCHLD, SIG_DFL);
@@ -152,6 +169,7 @@ int main(int argc, char** argv) {
     return exit->code;
   }
   auto& options = std::get<LaunchOptions>(read);
+  set_variables(options, environment);
   options.program.python = python_of(argc > 0 ? argv[0] : "");
   Placement placement;
   if (options.rendezvous.endpoint.empty())

@@ -99,6 +99,45 @@ std::string take_conf(const std::string& value, const std::string&, Asked& to) {
   return {};
 }
 
+/// The library asks the environment, in the launcher and in the ranks.
+Take variable_into(const char* name) {
+  return [name](const std::string& value, const std::string&, Asked& to) {
+    to.options.variables[name] = value;
+    return std::string();
+  };
+}
+
+/// With which certificate the launcher and the ranks connect, in place of a key.
+std::vector<Option> certificate_options() {
+  return {
+      {{"certificate-file"},
+       "",
+       "",
+       "FILE",
+       "the certificate of the job with its chain, PEM, for a musterd that asks for one; without "
+       "it "
+       "MUSTER_CERTIFICATE_FILE",
+       "",
+       variable_into("MUSTER_CERTIFICATE_FILE")},
+      {{"certificate-key-file"},
+       "",
+       "",
+       "FILE",
+       "the key of that certificate, PEM; without it that of the certificate's file",
+       "",
+       variable_into("MUSTER_CERTIFICATE_KEY_FILE")},
+      {{"authorities-file"},
+       "",
+       "",
+       "FILE",
+       "who has signed the server's certificate, PEM; without it MUSTER_AUTHORITIES_FILE, else "
+       "whom "
+       "the system trusts",
+       "",
+       variable_into("MUSTER_AUTHORITIES_FILE")},
+  };
+}
+
 /// Of torchrun alone.
 std::vector<Option> backend_options() {
   return {
@@ -249,8 +288,9 @@ std::vector<Option> rendezvous_options() {
        "",
        text_into(field<&O::rendezvous, &RendezvousOptions::local_addr>)},
   };
-  std::vector<Option> further = backend_options();
-  for (Option& option : further) options.push_back(std::move(option));
+  for (std::vector<Option> further : {certificate_options(), backend_options()}) {
+    for (Option& option : further) options.push_back(std::move(option));
+  }
   return options;
 }
 

@@ -80,14 +80,17 @@ bool give_key(muster::ServerOptions& to) {
   return true;
 }
 
+bool has_certificate() { return !variable("MUSTER_CERTIFICATE_FILE").empty(); }
+
 }  // namespace
 
 bool is_loopback(const std::string& address) {
   return address.rfind("127.", 0) == 0 || address == "::1" || address == "localhost";
 }
 
-bool has_key() {
-  return !variable("MUSTER_CREDENTIAL_FILE").empty() || !variable("MUSTER_CREDENTIAL").empty();
+bool has_credential() {
+  return !variable("MUSTER_CREDENTIAL_FILE").empty() || !variable("MUSTER_CREDENTIAL").empty() ||
+         has_certificate();
 }
 
 Result<void> serve_this_user(muster::ServerOptions& to) {
@@ -190,6 +193,10 @@ void MeetingPlace::State::looked_up(const net::Resolved& found) {
     missing = "the name has no address: " + found.detail;
   } else if (server) {
     missing = "the server of this launcher has not answered yet";
+  } else if (!own.empty() && may_host && has_certificate()) {
+    missing = "no musterd answers at " + address +
+              "; this launcher hosts no server, which would know ranks by a key, and not by a "
+              "certificate";
   } else if (!own.empty() && may_host) {
     missing = "the server at " + address + " has not answered yet";
     if (auto hosted = host_at(own); !hosted) return handlers.on_failure(hosted.error());

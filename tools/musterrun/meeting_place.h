@@ -18,8 +18,8 @@ namespace musterrun {
 /// Whether only processes of this host reach that address.
 bool is_loopback(const std::string& address);
 
-/// Whether the environment has a key, which the job's server then asks for.
-bool has_key();
+/// Whether the environment has a key or a certificate, for which the job's server then asks.
+bool has_credential();
 
 /// At a socket that leaves no file. The system tells whose process comes.
 ///

@@ -17,11 +17,19 @@ namespace {
 constexpr const char* path_variable = "MUSTER_CREDENTIAL_FILE";
 constexpr const char* text_variable = "MUSTER_CREDENTIAL";
 constexpr const char* name_variable = "MUSTER_SERVER_NAME";
+constexpr const char* certificate_variable = "MUSTER_CERTIFICATE_FILE";
+constexpr const char* certificate_key_variable = "MUSTER_CERTIFICATE_KEY_FILE";
+constexpr const char* authorities_variable = "MUSTER_AUTHORITIES_FILE";
 constexpr Duration look_interval = std::chrono::milliseconds(500);
 
 std::string_view variable(const char* name) {
   const char* const text = std::getenv(name);
   return text == nullptr ? std::string_view() : text;
+}
+
+/// A path of the options, else of the environment.
+std::string path_of(const std::string& given, const char* name) {
+  return std::string(base::without_line_end(given.empty() ? variable(name) : given));
 }
 
 /// Whether a key stands where the option means another thing.
@@ -34,10 +42,37 @@ std::optional<Error> refuse_secrets(const StoreOptions& options) {
     refused = base::refuse_secret(options.server_name.empty() ? name_variable : "server_name",
                                   server_name_of(options));
   }
-  if (!refused) refused = refuse_secret_path("certificate_file", options.certificate_file);
-  if (!refused) refused = refuse_secret_path("certificate_key_file", options.certificate_key_file);
-  if (!refused) refused = refuse_secret_path("authorities_file", options.authorities_file);
+  const auto refuse = [&refused](const char* option, const std::string& given, const char* name) {
+    if (!refused) refused = refuse_secret_path(given.empty() ? name : option, path_of(given, name));
+  };
+  refuse("certificate_file", options.certificate_file, certificate_variable);
+  refuse("certificate_key_file", options.certificate_key_file, certificate_key_variable);
+  refuse("authorities_file", options.authorities_file, authorities_variable);
   return refused;
+}
+
+/// Of a key and a certificate a store has one, and the other files go with a certificate.
+std::optional<Error> refuse_combination(const StoreOptions& options,
+                                        const net::tls::CertificateFiles& files) {
+  if (!options.certificate_file.empty() && !options.credential_file.empty()) {
+    return invalid_argument("credential_file and certificate_file: a store has one of both");
+  }
+  const bool is_named = !options.certificate_file.empty() || !options.credential_file.empty();
+  const KeySource key = key_source_of(options);
+  const bool has_key = !key.path.empty() || !key.text.empty();
+  if (!is_named && has_key && !files.certificate.empty()) {
+    return invalid_argument(std::string(key.path.empty() ? text_variable : path_variable) +
+                            " and " + certificate_variable +
+                            ": a store has one of both; unset the other one");
+  }
+  const bool are_given = !options.certificate_key_file.empty() || !options.authorities_file.empty();
+  const bool are_there = !files.key.empty() || !files.authorities.empty();
+  if (files.certificate.empty() && (are_given || (are_there && !has_key))) {
+    return invalid_argument(
+        "certificate_key_file and authorities_file (MUSTER_CERTIFICATE_KEY_FILE, "
+        "MUSTER_AUTHORITIES_FILE): they go with a certificate_file (MUSTER_CERTIFICATE_FILE)");
+  }
+  return std::nullopt;
 }
 
 base::SecretText secret_text(std::string_view text) {
@@ -89,22 +124,28 @@ std::string server_name_of(const StoreOptions& options) {
   return std::string(base::without_line_end(given.empty() ? variable(name_variable) : given));
 }
 
+net::tls::CertificateFiles certificates_of(const StoreOptions& options) {
+  net::tls::CertificateFiles files;
+  if (options.certificate_file.empty() && !options.credential_file.empty()) return files;
+  const bool is_given = !options.certificate_file.empty();
+  files.certificate = path_of(options.certificate_file, certificate_variable);
+  files.key = is_given ? options.certificate_key_file
+                       : path_of(options.certificate_key_file, certificate_key_variable);
+  files.authorities = path_of(options.authorities_file, authorities_variable);
+  files.trusts_system = files.authorities.empty();
+  return files;
+}
+
 Result<std::unique_ptr<Credential>> Credential::of(const StoreOptions& options,
                                                    const net::Address& server,
                                                    const Handlers& handlers) {
   if (auto refused = refuse_secrets(options)) return *std::move(refused);
-  const bool has_certificate = !options.certificate_file.empty();
-  if (has_certificate && !options.credential_file.empty()) {
-    return invalid_argument("credential_file and certificate_file: a store has one of both");
-  }
-  if (!has_certificate &&
-      !(options.certificate_key_file.empty() && options.authorities_file.empty())) {
-    return invalid_argument(
-        "certificate_key_file and authorities_file: they go with a certificate_file");
-  }
+  net::tls::CertificateFiles files = certificates_of(options);
+  if (auto refused = refuse_combination(options, files)) return *std::move(refused);
   if (server.is_unix()) return std::unique_ptr<Credential>();
-  auto made =
-      has_certificate ? of_certificate(options, server, handlers) : of_key(options, handlers);
+  auto made = files.certificate.empty()
+                  ? of_key(options, handlers)
+                  : of_certificate(options, server, std::move(files), handlers);
   if (!made || *made == nullptr) return made;
   base::FileStamps before = (*made)->stamps();
   if (const auto read = (*made)->read(); !read) return read.error();
@@ -127,12 +168,12 @@ Result<std::unique_ptr<Credential>> Credential::of_key(const StoreOptions& optio
 
 Result<std::unique_ptr<Credential>> Credential::of_certificate(const StoreOptions& options,
                                                                const net::Address& server,
+                                                               net::tls::CertificateFiles files,
                                                                const Handlers& handlers) {
   std::string name = server_name_of(options);
   if (name.empty()) name = server.host.empty() ? "localhost" : server.host;
   std::unique_ptr<Credential> made(new Credential(Kind::certificate, std::move(name), handlers));
-  made->certificates_ = {options.certificate_file, options.certificate_key_file,
-                         options.authorities_file, options.authorities_file.empty()};
+  made->certificates_ = std::move(files);
   return made;
 }
 

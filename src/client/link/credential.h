@@ -26,6 +26,9 @@ struct KeySource {
 /// Of the options, and of the environment where they say nothing.
 KeySource key_source_of(const StoreOptions& options);
 std::string server_name_of(const StoreOptions& options);
+/// The same of a certificate; without `certificate` the store has none. The key's file belongs to
+/// its certificate: both are of the options, or both of the environment.
+net::tls::CertificateFiles certificates_of(const StoreOptions& options);
 
 /// How a store shows its server who it is, and that server itself: with a key or a certificate,
 /// by TLS. A file is read anew when it has changed, so that a key can be exchanged while the store
@@ -69,6 +72,7 @@ class Credential {
                                                     const Handlers& handlers);
   static Result<std::unique_ptr<Credential>> of_certificate(const StoreOptions& options,
                                                             const net::Address& server,
+                                                            net::tls::CertificateFiles files,
                                                             const Handlers& handlers);
 
   struct Key {

@@ -85,8 +85,12 @@ TEST_CASE("without a key others than this host are not served") {
 TEST_CASE("a server that rank 0 hosts takes no certificate") {
   HostedGroupOptions options;
   options.store.certificate_file = "/nowhere/certificate";
-  const auto created = Group::create("127.0.0.1", 1, 0, 1, 3600s, 5s, options);
-  CHECK(must_fail(created).code == ErrorCode::invalid_argument);
+  const auto refusal_of = [](const HostedGroupOptions& of) {
+    return must_fail(Group::create("127.0.0.1", 1, 0, 1, 3600s, 5s, of)).detail;
+  };
+  CHECK(refusal_of(options).find("knows its ranks by a key") != std::string::npos);
+  const Variable certificate("MUSTER_CERTIFICATE_FILE", "/nowhere/certificate");
+  CHECK(refusal_of({}).find("knows its ranks by a key") != std::string::npos);
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 // Certificates for the tests in Python, in the form PEM.
 //
-//     http_certificates
+//     certificates_program
 //
 // Prints a line of JSON with the files of an authority, of what it has signed, and of one whom
 // another authority has signed. They are there until the standard input ends.
