@@ -62,7 +62,8 @@ struct ServerOptions {
   /// Keys are good for the server of this name alone: clients name it, too. May be empty.
   std::string server_name;
   /// Of the server, for clients that have certificates, in the form PEM, with the key of it; and
-  /// who signs the certificates of clients.
+  /// who signs the certificates of clients. These files are read again when they change, and the
+  /// server warns from 14 days before one of their certificates expires.
   std::string certificate_file;
   std::string certificate_key_file;  ///< empty: it is in certificate_file
   std::string client_authorities_file;

@@ -81,6 +81,7 @@ Result<std::shared_ptr<Door>> Door::open(DoorOptions options) {
       door->options_.file.empty() ? door->read_roll(door->options_.text) : door->read_roll_file();
   auth::wipe(door->options_.text);
   if (!roll) return std::move(roll).error();
+  if (door->options_.file.empty()) door->text_roll_ = *roll;
   Result<Version> version = door->with_tls(*std::move(roll), std::move(stamps));
   if (!version) return std::move(version).error();
   door->change_to(std::move(*version));
@@ -98,9 +99,8 @@ Result<Door::Version> Door::read() const {
     return base::failure(ErrorCode::unsupported,
                          "the credentials were given as a text: there is no file to read again");
   }
-  // Without a file the credentials are those of the start for ever, so any thread may look at them.
   Result<std::shared_ptr<const Roll>> roll =
-      options_.file.empty() ? Result<std::shared_ptr<const Roll>>(known_->roll) : read_roll_file();
+      options_.file.empty() ? Result<std::shared_ptr<const Roll>>(text_roll_) : read_roll_file();
   if (!roll) return std::move(roll).error();
   return with_tls(*std::move(roll), std::move(before));
 }

@@ -139,6 +139,8 @@ class Door {
   std::uint64_t number_of(const auth::Identity& identity);
 
   DoorOptions options_;
+  /// Of credentials that were given as a text. `known_` changes, and `read` runs on any thread.
+  std::shared_ptr<const Roll> text_roll_;
   std::shared_ptr<Known> known_ = std::make_shared<Known>();
   std::shared_ptr<const net::tls::TlsContext> tls_;
   std::vector<Grant> grants_;        ///< of the roll, by position
