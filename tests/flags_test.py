@@ -52,6 +52,11 @@ def unit_findings(musterd, flags):
         for line in said.splitlines():
             if "musterd.service" in line:
                 yield f"{UNIT}: {line}"
+        exposure = subprocess.run(
+            ["systemd-analyze", "security", "--offline=true", "--threshold=20", str(unit)],
+            timeout=60, capture_output=True, text=True, check=False)
+        if exposure.returncode != 0:
+            yield f"{UNIT}: above 2.0: {exposure.stdout.splitlines()[-1:]}"
 
 
 def main():

@@ -28,6 +28,14 @@
 // For a store with an I/O thread of its own use HandlerPlace::io_thread: all that runs there is the
 // post, and a change of threads is spared.
 
+// Asio 1.22 does not know that clang has coroutines. Where a header of Asio comes before this one,
+// the program defines both.
+#if defined(__clang__) && __cplusplus >= 202002L && !defined(ASIO_HAS_CO_AWAIT) && \
+    !defined(ASIO_DETAIL_CONFIG_HPP)
+#define ASIO_HAS_CO_AWAIT 1
+#define ASIO_HAS_STD_COROUTINE 1
+#endif
+
 #include <fcntl.h>
 #include <unistd.h>
 

@@ -17,3 +17,12 @@
 #define MUSTER_END_NAMESPACE \
   }                          \
   }
+
+// Hosts may be compiled without exceptions: then what their own code throws ends the process.
+#ifdef __cpp_exceptions
+#define MUSTER_TRY try
+#define MUSTER_CATCH_ALL catch (...)
+#else
+#define MUSTER_TRY if constexpr (true)
+#define MUSTER_CATCH_ALL if constexpr (false)
+#endif

@@ -34,6 +34,10 @@ namespace detail {
 /// and aborts.
 [[noreturn]] MUSTER_API void abort_without_value(const Error& error) noexcept;
 [[noreturn]] MUSTER_API void abort_without_error() noexcept;
+/// In the library, so that hosts compile without exceptions; there it ends the process.
+[[noreturn]] MUSTER_API void throw_bad_result(const Error& error);
+/// The text of the exception that is handled right now.
+MUSTER_API std::string current_exception_text();
 
 }  // namespace detail
 
@@ -88,7 +92,7 @@ class [[nodiscard]] Result {
 
  private:
   void check() const {
-    if (!has_value()) throw BadResult(error());
+    if (!has_value()) detail::throw_bad_result(error());
   }
 
   T* there() {
@@ -124,7 +128,7 @@ class [[nodiscard]] Result<void> {
 
   /// Throws BadResult if there is an error.
   void value() const {
-    if (error_) throw BadResult(*error_);
+    if (error_) detail::throw_bad_result(*error_);
   }
 
   /// The error. If there is none, aborts.

@@ -194,9 +194,8 @@ Result<Managed*> exported(std::string_view operation, Tensor tensor) {
   if (auto valid = validate(tensor.view()); !valid) {
     return refused(operation, std::move(valid).error());
   }
-  try {
-    return &(new Exported<Managed>(std::move(tensor)))->managed;
-  } catch (const std::bad_alloc&) {
+  MUSTER_TRY { return &(new Exported<Managed>(std::move(tensor)))->managed; }
+  MUSTER_CATCH_ALL {  // std::bad_alloc
     return refused(operation, ErrorCode::resource_exhausted, "there is no memory to describe it");
   }
 }
@@ -204,9 +203,8 @@ Result<Managed*> exported(std::string_view operation, Tensor tensor) {
 template <class Managed>
 Result<Tensor> imported(Managed* managed, std::uint64_t flags) {
   std::unique_ptr<Managed, Release> owned(managed);
-  try {
-    return taken(std::move(owned), flags);
-  } catch (const std::bad_alloc&) {
+  MUSTER_TRY { return taken(std::move(owned), flags); }
+  MUSTER_CATCH_ALL {  // std::bad_alloc
     return refused("import_tensor", ErrorCode::resource_exhausted,
                    "there is no memory to describe it");
   }
@@ -218,11 +216,12 @@ Result<Tensor> imported(Managed* managed, std::uint64_t flags) {
 ///
 /// errors  invalid_argument (it describes no tensor, see `validate`; or has over 64 dimensions)
 inline Result<TensorView> view_of(const RawTensor& tensor) {
-  try {
+  MUSTER_TRY {
     auto view = detail::checked_view(tensor);
     if (!view) return detail::refused("view_of", std::move(view).error());
     return view;
-  } catch (const std::bad_alloc&) {
+  }
+  MUSTER_CATCH_ALL {  // std::bad_alloc
     return detail::refused("view_of", ErrorCode::resource_exhausted,
                            "there is no memory to describe it");
   }

@@ -99,19 +99,17 @@ class UserWork {
   /// encode  makes bytes of a value, a Result
   template <class Encode>
   TurnOutcome run(Argument argument, const Encode& encode) {
-    try {
+    MUSTER_TRY {
       if constexpr (std::is_void_v<Given>) {
         work_(argument);
         result_.emplace();
       } else {
         result_.emplace(work_(argument));
       }
-    } catch (const std::exception& thrown) {
+    }
+    MUSTER_CATCH_ALL {
       thrown_ = std::current_exception();
-      return {{}, thrown.what(), {}};
-    } catch (...) {
-      thrown_ = std::current_exception();
-      return {{}, "an exception of a type that is no std::exception", {}};
+      return {{}, current_exception_text(), {}};
     }
     if (!result_->has_value()) return {{}, result_->error().message(), {}};
     Result<std::string> bytes = encode(*result_);

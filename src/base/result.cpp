@@ -24,6 +24,18 @@ void abort_without_error() noexcept {
   std::abort();
 }
 
+void throw_bad_result(const Error& error) { throw BadResult(error); }
+
+std::string current_exception_text() {
+  try {
+    throw;
+  } catch (const std::exception& thrown) {
+    return thrown.what();
+  } catch (...) {
+    return "an exception of a type that is no std::exception";
+  }
+}
+
 }  // namespace detail
 
 MUSTER_END_NAMESPACE

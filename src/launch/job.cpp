@@ -220,8 +220,14 @@ void Job::handle(const Signalled& event, Instant) {
   say(Importance::failure,
       "this node, " + list_of({options_.self}) + ", was told to end by " + name_of_signal(signal_));
   waiting_plan_.reset();
-  if (plan_ && node_rank_ && !verdict_)
+  if (event.hosts_place && !ending_) {
+    effects_.emplace_back(
+        PublishEnding{{128 + signal_, "the job ends: the node that hosts its meeting place, " +
+                                          list_of({options_.self}) + ", was told to end by " +
+                                          name_of_signal(signal_)}});
+  } else if (plan_ && node_rank_ && !verdict_) {
     effects_.push_back(departure_of(*plan_, *node_rank_, signal_));
+  }
   if (phase_ == Phase::running) {
     effects_.emplace_back(ForwardSignal{signal_});
     phase_ = Phase::ending;

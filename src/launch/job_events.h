@@ -88,6 +88,7 @@ struct RanksGone {
 /// Somebody sent this launcher a signal that ends it.
 struct Signalled {
   int number = 0;
+  bool hosts_place = false;  ///< this launcher hosts the meeting place, without which the job ends
 };
 struct Advance {};
 using Event =

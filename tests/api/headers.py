@@ -1,4 +1,5 @@
-"""Test: each public header compiles alone, as C++17, and names no third party.
+"""Test: each public header compiles alone, as C++17, and names no third party. All together compile
+without exceptions, and as C++20 and C++23.
 
 headers.py --compiler CXX --include DIR --plain HEADER... --opt-in HEADER... --linked HEADER...
 
@@ -25,8 +26,8 @@ def has_nccl(compiler):
                           check=False).returncode == 0
 
 
-def compiles(compiler, include, header, *options):
-    source = f'#include "muster/{header}"\n#include "muster/{header}"\n'
+def compiles(compiler, include, headers, *options):
+    source = "".join(f'#include "muster/{header}"\n' for header in headers)
     return subprocess.run(
         [compiler, "-x", "c++", "-std=c++17", "-I", include, *options, "-"],
         input=source, text=True, capture_output=True, check=False)
@@ -49,7 +50,7 @@ def main():
             print(f"{header}: not compiled, there is no nccl.h here")
             continue
         with tempfile.NamedTemporaryFile("r") as rule:
-            result = compiles(arguments.compiler, arguments.include, header,
+            result = compiles(arguments.compiler, arguments.include, [header, header],
                               *WARNINGS, *NCCL, "-fsyntax-only", "-MD", "-MF", rule.name)
             included = rule.read().split()
         if result.returncode != 0:
@@ -62,6 +63,14 @@ def main():
             if THIRD_PARTY.search(name) and not name.startswith(f"{arguments.include}/"):
                 problems += 1
                 print(f"{header}: includes {name}; only the opt-in headers may")
+
+    # "-std=c++2b": clang 14 does not know c++23 by that name.
+    for options in (["-fno-exceptions"], ["-std=c++20", "-fno-exceptions"], ["-std=c++2b"]):
+        result = compiles(arguments.compiler, arguments.include, arguments.plain, *WARNINGS,
+                          *options, "-fsyntax-only")
+        if result.returncode != 0:
+            problems += 1
+            print(f"all headers do not compile with {' '.join(options)}\n{result.stderr}")
 
     folder = pathlib.Path(arguments.include, "muster")
     for path in sorted(folder.rglob("*.h")):

@@ -354,6 +354,18 @@ class LostNodes(NodeCase):
         self.assertIn("its meeting place", err)
         self.assertIn(f"pid {launchers[0].pid}", err)
 
+    def test_the_node_that_hosts_the_meeting_place_is_told_to_end(self):
+        self.end_server()  # its port is free now
+        launchers = [self.node("--node-rank", rank, "sh", "-c",
+                               self.SCRIPT.format(folder=self.folder)) for rank in (0, 1)]
+        self.await_files(*(f"at-0-4-{rank}" for rank in range(4)))
+        send_signal(launchers[0].pid, signal.SIGTERM)
+        codes, _, err = self.end_of(launchers[1:])
+        self.assertEqual(codes, [143])
+        self.assertIn("was told to end by SIGTERM", err)
+        self.assertNotIn("is gone", err)
+        self.assertEqual(self.end_of(launchers[:1])[0], [143])
+
 
 if __name__ == "__main__":
     for name in ("musterrun", "musterd", "musterctl"):

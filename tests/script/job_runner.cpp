@@ -172,7 +172,7 @@ Event event_of(const std::string& verb, Arguments& words) {
   if (verb == "not_started")
     return NotStarted{int_or(words, "attempt", 0), int_of(words.next("the exit code")), "why"};
   if (verb == "gone") return RanksGone{words.named("stuck").value_or("")};
-  if (verb == "signal") return Signalled{int_of(words.next("its number"))};
+  if (verb == "signal") return Signalled{int_of(words.next("its number")), words.flag("host")};
   throw ScriptError("no event of a job: " + verb);
 }
 

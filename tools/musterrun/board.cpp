@@ -297,7 +297,18 @@ void Board::end_attempt() {
   state_->attempt = {};
 }
 
-void Board::leave(std::function<void()> handler) {
+void Board::State::leave(Leave when, std::function<void()> finish) {
+  list_nodes([self = shared_from_this(), when, finish](const std::vector<std::string>& nodes) {
+    if (nodes.empty()) return self->close_run(finish);
+    if (when == Leave::now) return finish();
+    self->next_look.expires_after(std::chrono::milliseconds(20));
+    self->next_look.async_wait([self, when, finish](const asio::error_code& failed) {
+      if (!failed && !self->is_closed) self->leave(when, finish);
+    });
+  });
+}
+
+void Board::leave(Leave when, std::function<void()> handler) {
   auto done = std::make_shared<std::function<void()>>(std::move(handler));
   const auto finish = [done, self = state_] {
     if (!*done) return;
@@ -310,17 +321,13 @@ void Board::leave(std::function<void()> handler) {
   state_->next_touch.cancel();
   state_->next_roll_call.cancel();
   if (!state_->store || state_->run.empty()) return asio::post(state_->context, finish);
-  state_->patience.expires_after(std::chrono::seconds(1));
+  state_->patience.expires_after(std::chrono::seconds(when == Leave::now ? 1 : 5));
   state_->patience.async_wait([finish](const asio::error_code& failed) {
     if (!failed) finish();
   });
   end_attempt();
   unregister();
-  state_->store->list_async(state_->own("node/"), 0, short_time,
-                            [self = state_, finish](auto page) {
-                              if (!page || !page->keys.empty()) return finish();
-                              self->close_run(finish);
-                            });
+  state_->leave(when, finish);
 }
 
 std::string namespace_of_attempt(const std::string& job, int attempt) {

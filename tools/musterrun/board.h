@@ -70,9 +70,11 @@ class Board {
   /// The attempt is over: its group ends, and the keys of its ranks go.
   void end_attempt();
 
+  /// Whether other launchers still need this one's server, to read how the job has ended.
+  enum class Leave { now, last };
   /// Takes back what belongs to the job, if this is the last of its launchers, and then calls
-  /// `handler`; after a second at the latest.
-  void leave(std::function<void()> handler);
+  /// `handler`: after a second at the latest, or, as the last, five.
+  void leave(Leave when, std::function<void()> handler);
 
  private:
   struct State;

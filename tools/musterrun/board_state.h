@@ -96,6 +96,7 @@ struct Board::State : std::enable_shared_from_this<State> {
   void confirm();
   void enter_anew();
   /// Closes the run, so that nobody enters it while its keys go. Whoever has meanwhile goes on.
+  void leave(Leave when, std::function<void()> finish);
   void close_run(std::function<void()> finish);
   void change_run(const std::string& from, const std::string& to, std::function<void()> otherwise,
                   std::function<void()> then);

@@ -203,7 +203,7 @@ class Launcher {
       if (failed) return;
       if (ends_job(number)) {
         is_told_to_end_ = true;
-        handle(Signalled{number});
+        handle(Signalled{number, place_->is_hosted()});
       } else {
         guardian_.forward(number);
       }
@@ -288,7 +288,8 @@ class Launcher {
 
   void apply(const Finish& effect) {
     exit_code_ = effect.exit_code;
-    board_->leave([this] { context_.stop(); });
+    board_->leave(place_->is_hosted() ? Board::Leave::last : Board::Leave::now,
+                  [this] { context_.stop(); });
   }
 
   void apply(const StartRanks& effect) {

@@ -270,6 +270,8 @@ void MeetingPlace::with_own_host(std::function<void(const std::string& host)> ha
   state_->await_own_host.push_back(std::move(handler));
 }
 
+bool MeetingPlace::is_hosted() const { return state_->server.has_value(); }
+
 std::string MeetingPlace::missing() const { return state_->missing; }
 
 Result<HeldPort> HeldPort::hold(int port) {

@@ -55,6 +55,8 @@ class MeetingPlace {
   void reached();
 
   const std::string& address() const;
+  /// Whether its server is in this process.
+  bool is_hosted() const;
   /// Calls `handler` with the address of this host on the way to the place, from which other hosts
   /// reach this one: now, or after the look-up that runs. Empty: it is not known.
   void with_own_host(std::function<void(const std::string& host)> handler);

@@ -151,13 +151,8 @@ class ObjectCall {
   std::invoke_result_t<Make&> caught(Make make) const {
     Error thrown;
     thrown.code = ErrorCode::codec_failure;
-    try {
-      return make();
-    } catch (const std::exception& error) {
-      thrown.detail = error.what();
-    } catch (...) {
-      thrown.detail = "something was thrown that is no std::exception";
-    }
+    MUSTER_TRY { return make(); }
+    MUSTER_CATCH_ALL { thrown.detail = current_exception_text(); }
     thrown.happened = happened_;
     return about(std::move(thrown));
   }
