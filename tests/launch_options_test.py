@@ -22,7 +22,7 @@ TORCHRUN_OPTIONS = """
     --max-restarts --monitor-interval --start-method --event-log-handler --role --module --no-python
     --run-path --log-dir --redirects --tee --local-ranks-filter --node-rank --master-addr
     --master-port --local-addr --logs-specs --numa-binding --signals-to-handle --virtual-local-rank
-    --duplicate-stdout-filters --duplicate-stderr-filters""".split()
+    --duplicate-stdout-filters --duplicate-stderr-filters --log-line-prefix-template""".split()
 COMPOSER_OPTIONS = """
     --nproc --stdout --stderr --verbose --module_mode --command_mode --world_size --base_rank
     --node_rank --master_addr --master_port""".split()

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <utility>
 
 #include "base/failure.h"
@@ -21,6 +22,17 @@ std::string value_of(std::string_view key, const LogPlace& place) {
   const auto found = std::find(keys.begin(), keys.end(), key);
   const auto index = static_cast<std::size_t>(found - keys.begin());
   return index < values.size() ? std::to_string(values[index]) : place.role;
+}
+
+/// Reads the width behind a colon: "03d", "5", "2d".
+///
+/// returns  whether it is one
+bool read_width(std::string_view text, std::size_t& width, char& fill) {
+  constexpr std::size_t width_max = 64;
+  if (!text.empty() && text.back() == 'd') text.remove_suffix(1);
+  if (text.substr(0, 1) == "0") fill = '0';
+  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), width);
+  return failure == std::errc() && end == text.data() + text.size() && width <= width_max;
 }
 
 Error wrong_format(const std::string& why) {
@@ -48,11 +60,16 @@ Result<LogFormat> LogFormat::parse(std::string_view text) {
     const std::size_t end = text.find('}');
     if (end == text.npos)
       return wrong_format("\"" + printable(text.substr(0, 64)) + "\" is not closed");
-    const std::string_view key = text.substr(1, end - 1);
-    if (std::find(keys.begin(), keys.end(), key) == keys.end())
-      return wrong_format("there is no key \"{" + printable(key.substr(0, 64)) + "}\"");
+    const std::string_view inner = text.substr(1, end - 1);
+    const std::string_view key = inner.substr(0, inner.find(':'));
+    Piece piece{std::string(key), true};
+    const bool has_width = key.size() < inner.size();
+    if (std::find(keys.begin(), keys.end(), key) == keys.end() ||
+        (has_width &&
+         (key == "role" || !read_width(inner.substr(key.size() + 1), piece.width, piece.fill))))
+      return wrong_format("there is no key \"{" + printable(inner.substr(0, 64)) + "}\"");
     if (!plain.text.empty()) format.pieces_.push_back(std::exchange(plain, {}));
-    format.pieces_.push_back({std::string(key), true});
+    format.pieces_.push_back(std::move(piece));
     text.remove_prefix(end + 1);
   }
   if (!plain.text.empty()) format.pieces_.push_back(std::move(plain));
@@ -62,8 +79,11 @@ Result<LogFormat> LogFormat::parse(std::string_view text) {
 
 std::string LogFormat::name_of(const LogPlace& place) const {
   std::string name;
-  for (const Piece& piece : pieces_)
-    name += piece.is_key ? value_of(piece.text, place) : piece.text;
+  for (const Piece& piece : pieces_) {
+    const std::string text = piece.is_key ? value_of(piece.text, place) : piece.text;
+    if (text.size() < piece.width) name.append(piece.width - text.size(), piece.fill);
+    name += text;
+  }
   return name;
 }
 

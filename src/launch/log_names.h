@@ -22,7 +22,8 @@ struct LogPlace {
   std::string role;
 };
 
-/// A file's name with keys, such as "logs/{role}_{rank}.txt"; "{{" and "}}" stand for braces.
+/// A file's name with keys, such as "logs/{role}_{rank}.txt"; "{{" and "}}" stand for braces. A
+/// number may have a width, as in Python: "{rank:03d}".
 ///
 /// Ranks may share a file: it is opened for appending.
 class LogFormat {
@@ -37,6 +38,8 @@ class LogFormat {
   struct Piece {
     std::string text;
     bool is_key = false;
+    std::size_t width = 0;  ///< the least number of digits or letters
+    char fill = ' ';
   };
   std::vector<Piece> pieces_;
 };

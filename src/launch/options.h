@@ -99,6 +99,7 @@ struct OutputOptions {
   StreamChoice redirects;              ///< go to files of `log_dir` and nowhere else
   StreamChoice tee;                    ///< go to files of `log_dir` as well
   std::vector<int> shown_local_ranks;  ///< whose output is shown; empty: as by default
+  std::string line_prefix;             ///< before each line of `tee`; empty: "[ROLERANK]: "
 };
 
 /// Everything that was asked of the launcher, after defaults.

@@ -90,6 +90,13 @@ class Placement(JobCase):
         self.assertIn("{rnk}", err)
         self.assertFalse((self.folder / "ran").exists())
 
+    def test_a_short_option_may_have_an_equals_sign(self):
+        for words in (("-n=2",), ("-n2",), ("-n", 2)):
+            code, out, err = self.run_job(*words, "--dry-run", "true")
+            self.assertEqual(code, 0, err)
+            self.assertIn("LOCAL_WORLD_SIZE=2", out)
+        self.assertIn('"="', self.refused("-n=="))
+
     def test_nproc_is_1_or_greater(self):
         self.assertIn("nproc must be 1 or greater", self.refused("-n", 0))
         for count in (2**22 + 1, 2**31 - 1, 2**31, 2**64):

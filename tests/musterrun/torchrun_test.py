@@ -2,6 +2,7 @@
 rank makes a file with its number: they are those of all ranks."""
 
 import os
+import socket
 import sys
 import unittest
 from pathlib import Path
@@ -166,6 +167,12 @@ class Output(TorchrunCase):
                            env=form)
         self.assertEqual(sorted(out.splitlines()), [f"[default rank{rank} {rank}]: creating {rank}"
                                                     for rank in range(4)])
+
+    def test_the_beginning_of_lines_is_an_option_of_torchrun_2_15(self):
+        out, _ = self.runs(2, "--nproc-per-node=2", "--redirects=3", "--tee=3", *TAKEN,
+                           "--log-line-prefix-template", "${hostname} $rank: ", self.script)
+        self.assertEqual(sorted(out.splitlines()),
+                         [f"{socket.gethostname()} {rank}: creating {rank}" for rank in range(2)])
 
     def test_t26_a_virtual_local_rank_is_refused(self):
         self.is_refused("--virtual-local-rank", "--nproc-per-node=2", "--virtual-local-rank",

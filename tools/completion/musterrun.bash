@@ -51,6 +51,7 @@ _musterrun() {
         --join-timeout | --last-call | --role | --local-addr | --certificate-file | \
         --certificate-key-file | --authorities-file | --rdzv-backend | --rdzv-conf | \
         --stdout | --stderr | --log-dir | --redirects | --tee | --local-ranks-filter | \
+        --log-line-prefix-template | \
         --monitor-interval | --start-method | --event-log-handler | --duplicate-stdout-filters | \
         --duplicate-stderr-filters | --logs-specs | --numa-binding) expects=${word//_/-} ;;
       -*) ;;
@@ -83,7 +84,7 @@ _musterrun_options() {
   options+=' --job-id --rdzv-id --join-timeout --last-call --scale-up --role --local-addr'
   options+=' --certificate-file --certificate-key-file --authorities-file'
   options+=' --standalone --rdzv-backend --rdzv-conf --stdout --stderr --log-dir --redirects --tee'
-  options+=' --local-ranks-filter --run-path --monitor-interval --start-method --event-log-handler'
+  options+=' --local-ranks-filter --log-line-prefix-template --run-path --monitor-interval --start-method --event-log-handler'
   options+=' --duplicate-stdout-filters --duplicate-stderr-filters --logs-specs --numa-binding'
   options+=' --virtual-local-rank'
   compopt +o default

@@ -9,6 +9,7 @@
 #include <fstream>
 #include <utility>
 
+#include <asio/ip/host_name.hpp>
 #include <nlohmann/json.hpp>
 
 #include "base/secret/unshown.h"
@@ -150,11 +151,13 @@ bool Attempt::keeps_files() const {
 
 std::string Attempt::prefix_of(int local_rank) const {
   const std::string rank = std::to_string(rank_of(local_rank));
-  const auto* const form = find_variable(environment_, "TORCHELASTIC_LOG_LINE_PREFIX_TEMPLATE");
+  const auto* form = find_variable(environment_, "TORCHELASTIC_LOG_LINE_PREFIX_TEMPLATE");
+  if (!options_.output.line_prefix.empty()) form = &options_.output.line_prefix;
   if (form == nullptr || form->empty()) return "[" + options_.role + rank + "]: ";
-  return expanded(
-      *form,
-      {{"role_name", options_.role}, {"rank", rank}, {"local_rank", std::to_string(local_rank)}});
+  return expanded(*form, {{"role_name", options_.role},
+                          {"rank", rank},
+                          {"local_rank", std::to_string(local_rank)},
+                          {"hostname", asio::ip::host_name()}});
 }
 
 /// Composer's rule: local rank 0 is seen, the others write to files, if any. With a folder for

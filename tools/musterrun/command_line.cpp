@@ -197,7 +197,10 @@ std::variant<Arguments, Exit> read_arguments(int argc, const char* const* argv, 
     const CLI::Option& found = *added.at(option.name());
     if (found.count() == 0) continue;
     std::string& name = names.try_emplace(option.name(), "--" + option.name()).first->second;
-    arguments.said[option.name()] = {found.results().back(), std::move(name)};
+    std::string value = found.results().back();
+    // "-n=2", as Python's argparse takes it; CLI11 knows "-n2" and "-n 2".
+    if (name.size() == 2 && value.size() > 1 && value.front() == '=') value.erase(0, 1);
+    arguments.said[option.name()] = {std::move(value), std::move(name)};
   }
   return with_program(std::move(arguments), app.remaining(), compat);
 }

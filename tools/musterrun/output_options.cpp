@@ -94,6 +94,14 @@ std::vector<Option> output_options() {
        "the local ranks whose output is shown, such as 0,1",
        "",
        take_shown_ranks},
+      {{"log-line-prefix-template"},
+       "",
+       "",
+       "TEMPLATE",
+       "what stands before each line of --tee, with ${role_name}, ${rank}, ${local_rank}, "
+       "${hostname}",
+       "",
+       text_into(field<&O::output, &OutputOptions::line_prefix>)},
   };
 }
 

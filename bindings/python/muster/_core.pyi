@@ -9,26 +9,7 @@ _Time = float | timedelta | None
 
 version: str
 
-class _Defaults:
-    """Of C++, in seconds."""
-
-    heartbeat: float
-    session_timeout: float
-    grace: float
-    tcpstore_idle_lifetime: float
-    timeout: float
-    busy_poll: float
-    group_timeout: float
-    data_expiration: float
-    communicator_timeout: float
-    abort_timeout: float
-    tensor_timeout: float
-    silence_max: float
-    limit: float
-    arrival_max: float
-    body_timeout: float
-
-DEFAULTS: _Defaults
+DEFAULTS: SimpleNamespace  # of C++, in seconds
 
 def refuse_subinterpreters() -> None: ...
 def complaint_of_secret(argument: str, text: bytes, /) -> str: ...

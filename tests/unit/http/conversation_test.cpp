@@ -84,6 +84,13 @@ TEST_CASE("an answer has date, type, length and the fields that protect browsers
         "Connection: keep-alive\r\n\r\nok\n");
 }
 
+TEST_CASE("a folded line is refused") {
+  Talk talk;
+  CHECK(talk.status_of("/healthz", "\r\nX-Note: one\r\nX-More: two") != 400);
+  CHECK(talk.status_of("/healthz", "\r\nX-Note: one\r\n two") == 400);
+  CHECK(talk.status_of("/healthz", "\r\nX-Note: one\r\n\ttwo") == 400);
+}
+
 TEST_CASE("a server is well as long as its count of turns changes in time") {
   Talk talk;
   talk.now += std::chrono::milliseconds(9'999);

@@ -71,6 +71,9 @@ bool may_be_request(std::string_view bytes) {
 }
 
 std::variant<Request, Refused> read_head(std::string_view head, std::size_t target_bytes_max) {
+  // Proxies differ in what they make of such lines (RFC 9112, 5.2).
+  if (head.find("\n ") != head.npos || head.find("\n\t") != head.npos)
+    return Refused{400, "A line of the head is folded: it begins with a blank."};
   Parser parser;
   parser.header_limit(static_cast<std::uint32_t>(head.size()) + 1);
   parser.skip(true);  // a body is refused, not read
