@@ -76,6 +76,7 @@ PUBLIC_LAYERS = {
     "detail/secret_text.h": "base",
     "error.h": "base",
     "group_event.h": "base",
+    "interruptible.h": "base",
     "inspected.h": "base",
     "log.h": "base",
     "result.h": "base",

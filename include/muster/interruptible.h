@@ -18,8 +18,9 @@ MUSTER_BEGIN_NAMESPACE
 /// Objects nest: the last one counts. It is destroyed on the thread that has made it, in reverse
 /// order. Calls on the store, on groups, those that are made of them, and the waits of
 /// muster-runtime for files and in shared memory are interrupted; so are those for NCCL, in its
-/// nonblocking mode, which ends the communicator. Not those in Gloo, nor those that end a server
-/// (`StatelessProcessGroup::close`, `Server::stop`).
+/// nonblocking mode, which ends the communicator. Those that end a server
+/// (`StatelessProcessGroup::close`, `Server::stop`) give its clients no more time: they stop it,
+/// and return the same as when that time is over. Calls in Gloo are not interrupted.
 ///
 /// threads  the one that makes it
 /// cost     nothing for a call that ends within `period`; a thread that waits wakes up once in it

@@ -189,7 +189,8 @@ class MUSTER_API Server {
   std::uint64_t incarnation() const;
 
   /// Waits for at most `timeout` until all sessions have ended except observers and as many as
-  /// `own_sessions`. Then tells the remaining clients `reason` and stops.
+  /// `own_sessions`. Then tells the remaining clients `reason` and stops. A second call returns 0,
+  /// and shortens the wait of the first one to its own `timeout`.
   ///
   /// returns  the number of other sessions that had not ended
   std::uint64_t stop(std::string_view reason, Duration timeout = Duration{0},

@@ -10,6 +10,8 @@
 #include "auth/wipe.h"
 #include "base/failure.h"
 #include "base/forked.h"
+#include "base/monotonic_now.h"
+#include "muster/interruptible.h"
 #include "net/io_thread.h"
 #include "net/listening.h"
 #include "net/loop.h"
@@ -167,12 +169,15 @@ class Server::Impl {
       service.stop(reason, timeout, own_sessions,
                    [left](std::uint64_t count) { left->set_value(count); });
     });
-    const Duration patience = std::min(timeout, base::timeout_max) + patience_with_io_thread;
     const auto is_there = [&answer](Duration at_most) {
       return answer.wait_for(at_most) == std::future_status::ready;
     };
-    if (io.may_run()) io.run_until([&] { return is_there(Duration::zero()); }, patience);
-    return is_there(io.may_run() ? Duration::zero() : patience) ? answer.get() : 0;
+    const auto comes = [&](Duration at_most) {
+      if (io.may_run()) io.run_until([&] { return is_there(Duration::zero()); }, at_most);
+      return is_there(io.may_run() ? Duration::zero() : at_most);
+    };
+    if (waiting == Waiting::for_clients) wait_interruptibly(timeout, comes);
+    return comes(std::min(timeout, base::timeout_max) + patience_with_io_thread) ? answer.get() : 0;
   }
 
   Result<CredentialChange> reload_credentials();
@@ -191,6 +196,19 @@ class Server::Impl {
   std::uint64_t incarnation() const { return incarnation_; }
 
  private:
+  /// Waits for the end of a stop. If this thread is interrupted, the clients get no more time.
+  template <class Comes>
+  void wait_interruptibly(Duration timeout, const Comes& comes) {
+    const Interruptible* const interruptible = Interruptible::current();
+    if (interruptible == nullptr) return;
+    const base::Instant deadline = base::deadline_after(base::monotonic_now(), timeout);
+    while (!comes(interruptible->period()) && base::monotonic_now() < deadline) {
+      if (!interruptible->is_interrupted()) continue;
+      return loop().post(
+          [host = host_] { host->service().stop({}, Duration::zero(), 0, [](std::uint64_t) {}); });
+    }
+  }
+
   static Result<Server> start(ServerOptions& options);
   net::Loop& loop() { return io_thread_->impl().loop(); }
 

@@ -181,9 +181,14 @@ void Service::configure(const core::Configure& event) {
 
 void Service::stop(std::string reason, Duration timeout, std::uint64_t own_sessions,
                    Stopping::Done done) {
-  if (is_closed() || stopping_.has_begun()) return done(0);
+  if (is_closed()) return done(0);
   begin_turn();
-  stopping_.begin(std::move(reason), timeout, own_sessions, std::move(done));
+  if (stopping_.has_begun()) {
+    stopping_.hasten(timeout);
+    done(0);
+  } else {
+    stopping_.begin(std::move(reason), timeout, own_sessions, std::move(done));
+  }
   sessions_may_have_ended_ = true;
   end_turn();
 }

@@ -11,6 +11,10 @@ void Stopping::begin(std::string reason, Duration timeout, std::uint64_t own_ses
   done_ = std::move(done);
 }
 
+void Stopping::hasten(Duration timeout) {
+  if (!has_told_) deadline_ = std::min(deadline_, base::deadline_after(driver_.now(), timeout));
+}
+
 bool Stopping::is_over() {
   const base::Instant now = driver_.now();
   if (!has_told_) {

@@ -33,6 +33,8 @@ class Stopping {
   bool has_told() const { return has_told_; }
 
   void begin(std::string reason, Duration timeout, std::uint64_t own_sessions, Done done);
+  /// Cuts the time for the sessions of others, unless it is over.
+  void hasten(Duration timeout);
   /// Tells everybody now, unless they know.
   void tell(const std::string& reason, std::uint64_t own_sessions);
   /// Whether all who were to be waited for are gone, or their time is over.

@@ -1,6 +1,6 @@
 """Every call of stores, groups and operators, and those of communicators and the runtime that wait,
 while the server does not answer: under Ctrl-C, in daemon threads of a process that ends, and in a
-forked child. Awaited calls for which no thread is free."""
+forked child. What stops a server, under Ctrl-C. Awaited calls for which no thread is free."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import muster
 import pytest
 from conftest import MUSTERD, PATIENCE
 from muster import aio
@@ -65,8 +66,9 @@ def own_server() -> Iterator[tuple[str, int]]:
         server.wait(PATIENCE)
 
 
-def test_ctrl_c_ends_every_call(process: Start, own_server: tuple[str, int]) -> None:
-    one = process(PRELUDE + """
+# Sends this process a signal each 20 ms.
+INTERRUPTS = """
+        import os, signal, threading
         armed = False
         def on_interrupt(*_):
             global armed
@@ -78,21 +80,32 @@ def test_ctrl_c_ends_every_call(process: Start, own_server: tuple[str, int]) -> 
         def interrupt():
             while not over.wait(0.02):
                 os.kill(os.getpid(), signal.SIGINT)
-        threading.Thread(target=interrupt).start()
-        os.kill(server, signal.SIGSTOP)
-        for call in waiting:
-            told = None
-            while told is None:
+        interrupting = threading.Thread(target=interrupt)
+        interrupting.start()
+        def told_of(call):
+            global armed
+            while True:
                 try:
                     armed = True
-                    make(call)
+                    call()
                     told = "returned"
                 except KeyboardInterrupt as interrupted:
-                    if hasattr(interrupted, "error"):  # else no call waited
-                        told = type(interrupted).__name__ + " " + interrupted.error.code
+                    if not hasattr(interrupted, "error"):
+                        continue  # no call waited
+                    told = type(interrupted).__name__ + " " + (
+                        interrupted.error.code if interrupted.error else str(interrupted.value))
                 except muster.MusterError as error:
                     told = "raised " + str(error)
                 armed = False
+                return told
+"""
+
+
+def test_ctrl_c_ends_every_call(process: Start, own_server: tuple[str, int]) -> None:
+    one = process(PRELUDE + INTERRUPTS + """
+        os.kill(server, signal.SIGSTOP)
+        for call in waiting:
+            told = told_of(lambda: make(call))
             if told not in ("KeyboardInterrupt cancelled", "KeyboardInterrupt outcome_unknown"):
                 print(call.name, told, flush=True)
         over.set()
@@ -101,6 +114,49 @@ def test_ctrl_c_ends_every_call(process: Start, own_server: tuple[str, int]) -> 
     """, own_server[0], str(own_server[1]))
     out, errors = one.communicate(timeout=120)
     assert out == "True\n", errors
+
+
+@pytest.mark.parametrize("end, value", [
+    ("server.stop(timeout=300)", 1), ("group.close(300)", 1), ("group.__exit__()", 1),
+    ("job.shutdown(timeout=300)", None),
+])
+def test_ctrl_c_ends_the_wait_of_what_stops_a_server(
+    process: Start, end: str, value: int | None
+) -> None:
+    one = process(INTERRUPTS + """
+        import muster.runtime
+        place = f"unix:@muster-end-{os.getpid()}"
+        if "server" in sys.argv[1]:
+            server = muster.Server(place)
+        elif "job" in sys.argv[1]:
+            job = muster.runtime.Runtime({})
+            job.init()
+            place = job.group.store.address
+        else:
+            group = muster.StatelessProcessGroup.create(place, 0, 0, 1)
+        stays = muster.Store(place)
+        print(told_of(eval("lambda: " + sys.argv[1])), flush=True)
+        over.set()
+        interrupting.join()
+        muster.Server(place)  # the address is free
+        if "server" in sys.argv[1]:
+            assert repr(server).endswith(", stopped>")
+        else:
+            assert "job" in sys.argv[1] or repr(group).endswith(", closed>")
+    """, end)
+    out, errors = one.communicate(timeout=60)
+    assert (out, one.returncode) == (f"KeyboardInterrupt {value}\n", 0), errors
+
+
+def test_a_stop_cuts_the_wait_of_another_one() -> None:
+    with muster.Server() as server, muster.Store(server.addresses[0]):
+        waiting = threading.Thread(target=server.stop, kwargs={"timeout": 300}, daemon=True)
+        waiting.start()
+        while not repr(server).endswith(", stopped>"):
+            pass
+        server.stop()
+        waiting.join(PATIENCE)
+        assert not waiting.is_alive()
 
 
 def test_every_call_of_a_daemon_thread_ends_silently(

@@ -58,6 +58,18 @@ py::object block(const Call& call) {
   return ended(waiting, result, std::move(value));
 }
 
+/// The same of a call that ends something, which also works while the interpreter ends.
+template <class Call>
+py::object block_at_end(const Call& call) {
+  if (!is_ending()) return block(call);
+  auto result = [&] {
+    const WithoutGil released;
+    return call();
+  }();
+  if (!result.has_value()) raise(result.error());
+  return value_or_null(result);
+}
+
 /// The same of a call whose value `convert` makes an object of, with the GIL; one of a Result<void>
 /// gives None.
 template <class Call, class Convert>

@@ -109,13 +109,7 @@ void bind_life(py::class_<GroupHandle>& type) {
     if (self.is_closed()) return value_of(std::uint64_t{0});
     Group& group = self.object();
     self.closed = self.identity();
-    if (!is_ending()) return block([&] { return group.close(patience); });
-    auto closed = [&] {
-      const WithoutGil released;
-      return group.close(patience);
-    }();
-    if (!closed) raise(closed.error());
-    return value_of(*closed);
+    return block_at_end([&] { return group.close(patience); });
   });
   type.def("is_closed", [](const GroupHandle& self) { return self.is_closed(); });
   type.def("watch", [](const GroupHandle& self, const py::object& events) {

@@ -70,6 +70,7 @@ ServerOptions server_options_of(const py::dict& given) {
 
 struct ServerHandle {
   std::shared_ptr<Server> server;
+  bool is_stopped = false;  ///< by `stop`, also if that was interrupted
 };
 
 ServerHandle start(const py::dict& given) {
@@ -91,12 +92,15 @@ void bind_server(py::module_& module) {
       .def("port", [](const ServerHandle& self) { return self.server->port(); })
       .def("tcpstore_ports", [](const ServerHandle& self) { return self.server->tcpstore_ports(); })
       .def("incarnation", [](const ServerHandle& self) { return self.server->incarnation(); })
-      .def("stop", [](const ServerHandle& self, py::handle reason_given, py::handle timeout) {
-        const std::string reason = string_of(reason_given, "reason");
-        const Duration patience = duration_of(timeout, "timeout", Duration(0));
-        const WithoutGil released;
-        return self.server->stop(reason, patience);
-      });
+      .def("stop",
+           [](ServerHandle& self, py::handle reason_given, py::handle timeout) {
+             const std::string reason = string_of(reason_given, "reason");
+             const Duration patience = duration_of(timeout, "timeout", Duration(0));
+             self.is_stopped = true;
+             return block_at_end(
+                 [&]() -> Result<std::uint64_t> { return self.server->stop(reason, patience); });
+           })
+      .def("is_stopped", [](const ServerHandle& self) { return self.is_stopped; });
   module.def("start_server", &start);
 }
 

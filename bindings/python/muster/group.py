@@ -447,7 +447,7 @@ class StatelessProcessGroup(BlockingCalls):
 
     def close(self, linger: Time = 10.0) -> int:
         """Leaves; the process that hosts the server waits until the others have gone, and stops it.
-        Later calls raise Closed; another ``close`` returns 0.
+        Ctrl-C ends the wait alone. Later calls raise Closed; another ``close`` returns 0.
 
         returns  the number of other sessions that had not ended
         """

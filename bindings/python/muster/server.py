@@ -37,7 +37,7 @@ def _ports_of(given: str | int | Sequence[str | int]) -> list[tuple[str, str, in
 class Server(Handle):
     """Keeps keys and groups in memory: they are lost when it stops, and its clients are told so."""
 
-    __slots__ = ("_handle", "_is_stopped")
+    __slots__ = ("_handle",)
     _instead = "it serves in this process. Other processes connect to its addresses"
 
     def __init__(
@@ -77,7 +77,6 @@ class Server(Handle):
                   authentication), InvalidArgument, ValueError (tcpstore, tcpstore_dialect)
         other arguments  as in ``muster::ServerOptions``
         """
-        self._is_stopped = False
         self._handle = _core.start_server({
             "listen": [listen] if isinstance(listen, str) else listen,
             "allow_unauthenticated": allow_unauthenticated,
@@ -123,13 +122,11 @@ class Server(Handle):
 
     def stop(self, reason: str = "the server was stopped", *, timeout: Time = 0.0) -> int:
         """Waits until all sessions have ended, then tells those that have not ``reason``, and
-        stops.
+        stops. Ctrl-C ends the wait, and stops it, too.
 
         returns  the number of sessions that had not ended
         """
-        remained = self._handle.stop(reason, timeout)
-        self._is_stopped = True
-        return remained
+        return self._handle.stop(reason, timeout)
 
     def __enter__(self) -> Server:
         return self
@@ -138,5 +135,5 @@ class Server(Handle):
         self.stop()
 
     def __repr__(self) -> str:
-        stopped = ", stopped" if self._is_stopped else ""
+        stopped = ", stopped" if self._handle.is_stopped() else ""
         return f"<muster.Server at {', '.join(self.addresses)}{stopped}>"
