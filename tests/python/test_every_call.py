@@ -1,6 +1,6 @@
 """Every call of stores, groups and operators, and those of communicators and the runtime that wait,
 while the server does not answer: under Ctrl-C, in daemon threads of a process that ends, and in a
-forked child. What stops a server, under Ctrl-C. Awaited calls for which no thread is free."""
+forked child. What stops a server, under Ctrl-C. Awaited calls that have a thread each."""
 
 from __future__ import annotations
 
@@ -159,6 +159,25 @@ def test_a_stop_cuts_the_wait_of_another_one() -> None:
         assert not waiting.is_alive()
 
 
+def test_a_cancelled_close_stops_the_server() -> None:
+    place = f"unix:@muster-cancelled-{os.getpid()}"
+
+    async def main() -> None:
+        group = await aio.StatelessProcessGroup.create(place, 0, 0, 1)
+        with muster.Store(place):
+            task = asyncio.create_task(group.close(300))
+            while not repr(group).endswith(", closed>"):
+                await asyncio.sleep(0)
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError) as raised:
+                await asyncio.wait_for(task, PATIENCE)
+            cancelled: Any = raised.value
+            assert (cancelled.error, cancelled.value) == (None, 1)
+        muster.Server(place).stop()  # the address is free
+
+    asyncio.run(main())
+
+
 def test_every_call_of_a_daemon_thread_ends_silently(
     process: Start, own_server: tuple[str, int]
 ) -> None:
@@ -269,22 +288,46 @@ def test_a_child_that_ends_within_with_blocks_has_its_own_code(
     assert (out, errors) == ("5\n", "")
 
 
-def test_a_call_that_waits_for_a_thread_is_cancelled(address: str, namespace: str) -> None:
+def test_a_call_needs_no_thread_of_the_executor(address: str, namespace: str) -> None:
     async def main() -> None:
         loop = asyncio.get_running_loop()
         over = threading.Event()
         loop.set_default_executor(ThreadPoolExecutor(1))
         async with await aio.Store.connect(address, namespace=namespace) as store:
             blocked = loop.run_in_executor(None, over.wait)
-            task = asyncio.create_task(store.whoami())
-            await asyncio.sleep(0)
-            task.cancel()
-            with pytest.raises(asyncio.CancelledError) as raised:
-                await task  # although no thread is free
-            cancelled: Any = raised.value
-            assert (cancelled.error, cancelled.in_doubt) == (None, False)
-            over.set()
+            try:
+                assert (await asyncio.wait_for(store.whoami(), PATIENCE)).identity == ""
+            finally:
+                over.set()
             await blocked
-            assert (await store.whoami()).identity == ""
 
     asyncio.run(main())
+
+
+@pytest.mark.parametrize("call", [
+    "store.whoami(timeout=300)", "store.inspect('sessions', timeout=300)",
+    "aio.StatelessProcessGroup.create(host, int(port), 1, 2, store_timeout=300)",
+])
+@pytest.mark.parametrize("is_closed", [True, False])
+def test_the_end_of_the_interpreter_waits_for_no_awaited_call(
+    process: Start, own_server: tuple[str, int], call: str, is_closed: bool
+) -> None:
+    one = process("""
+        import asyncio, os, signal
+        from muster import aio
+        address, server, call, is_closed = sys.argv[1:]
+        host, port = address.split(":")
+        async def main():
+            store = await aio.Store.connect(address)
+            os.kill(int(server), signal.SIGSTOP)
+            task = asyncio.ensure_future(eval(call))
+            await asyncio.sleep(0)
+            return store, task
+        loop = asyncio.new_event_loop()
+        kept = loop.run_until_complete(main())
+        if is_closed == "True":
+            loop.close()
+        sys.exit(3)
+    """, own_server[0], str(own_server[1]), call, str(is_closed))
+    _, errors = one.communicate(timeout=60)
+    assert one.returncode == 3, errors

@@ -1,18 +1,22 @@
-"""What a cancelled take or pop does with a value that is on its way."""
+"""What becomes of a value that is on its way to a call that was cancelled, or whose loop was closed
+or whose interpreter has ended."""
 
 from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Awaitable, Callable
+import select
+import time
+from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any
 
 import muster
 import pytest
 from muster import aio
+from muster.aio import _calls
 
 
-async def begun(call: Awaitable[bytes]) -> asyncio.Task[bytes]:
+async def begun(call: Awaitable[Any]) -> asyncio.Task[Any]:
     """A task that awaits the call, which is under way."""
     task = asyncio.ensure_future(call)
     await asyncio.sleep(0)
@@ -179,3 +183,110 @@ def test_ctrl_c_gives_back_what_has_come(process: Callable[..., Any]) -> None:
     """)
     out, complaints = one.communicate(timeout=60)
     assert out.strip() == "[]", complaints
+
+
+MOMENTS = ["before the answer", "before the loop sees it", "before the task runs"]
+
+
+def closed_loop(
+    begin: Callable[[], Coroutine[Any, Any, Any]], answer: Callable[[], object], moment: str
+) -> list[Any]:
+    """What ``begin`` gives, in a loop that is closed at a moment of the call that it has begun."""
+    loop = asyncio.new_event_loop()
+    begun = loop.run_until_complete(begin())
+    if moment == "before the answer":
+        loop.close()
+        answer()
+    else:
+        answer()
+        select.select([_calls._loops[loop]._completions.descriptor()], [], [])
+        if moment == "before the task runs":
+            loop.call_soon(loop.stop)
+            loop.run_forever()
+        loop.close()
+    return [*begun, loop]  # none of them is collected
+
+
+@pytest.mark.parametrize("moment", MOMENTS)
+@pytest.mark.parametrize("name", ["queue_pop", "take"])
+def test_a_value_is_given_back_when_the_loop_is_closed(
+    store: muster.Store, address: str, namespace: str, name: str, moment: str
+) -> None:
+    async def begin() -> tuple[Any, ...]:
+        taking = await aio.Store.connect(address, namespace=namespace)
+        return taking, await begun(getattr(taking, name)("k"))
+
+    def answer() -> None:
+        store.queue_push("k", "1")
+        store.set("k", "value", ttl=60)
+
+    kept = closed_loop(begin, answer, moment)
+    assert store.queue_pop("k", timeout=10) == b"1"
+    assert store.get("k", timeout=10) == b"value"
+    assert not kept[1].done()
+
+
+@pytest.mark.parametrize("moment", MOMENTS)
+def test_an_object_stays_when_the_loop_of_its_receive_is_closed(
+    address: str, namespace: str, moment: str
+) -> None:
+    store = muster.Store(address, namespace=namespace)
+    group = muster.StatelessProcessGroup(store, "g", 0, 1)
+    receiving = aio.StatelessProcessGroup._of(group._handle, None)
+
+    async def begin() -> tuple[Any, ...]:
+        return (await begun(receiving.recv_obj(0)),)
+
+    kept = closed_loop(begin, lambda: group.send_obj(7, 0), moment)
+    assert group.recv_obj(0, timeout=10) == 7
+    assert not kept[0].done()
+
+
+@pytest.mark.parametrize("moment", MOMENTS)
+def test_a_session_ends_when_the_loop_of_its_connect_is_closed(
+    store: muster.Store, address: str, namespace: str, moment: str
+) -> None:
+    async def begin() -> tuple[Any, ...]:
+        connect = aio.Store.connect(address, namespace=namespace, label="given up")
+        return (await begun(connect),)
+
+    def labels() -> list[str]:
+        return [each["label"] for each in store.inspect("sessions")]
+
+    kept = closed_loop(begin, lambda: None, moment)
+    for _ in range(500):
+        if "given up" not in labels():
+            break
+        time.sleep(0.02)
+    assert "given up" not in labels()
+    assert not kept[0].done()
+
+
+@pytest.mark.parametrize("moment", MOMENTS)
+def test_an_item_is_given_back_when_the_interpreter_ends(
+    process: Callable[..., Any], store: muster.Store, namespace: str, moment: str
+) -> None:
+    one = process("""
+        import asyncio, select
+        from muster import aio
+        from muster.aio import _calls
+        async def begin():
+            taking = await aio.Store.connect(address, namespace=sys.argv[1])
+            task = asyncio.ensure_future(taking.queue_pop("q"))
+            await asyncio.sleep(0)
+            return taking, task
+        loop = asyncio.new_event_loop()
+        taking, task = loop.run_until_complete(begin())
+        other = muster.Store(address, namespace=sys.argv[1])
+        other.queue_push("q", "kept")
+        select.select([_calls._loops[loop]._completions.descriptor()], [], [])
+        if "task" in sys.argv[2]:
+            loop.call_soon(loop.stop)
+            loop.run_forever()
+        if "answer" in sys.argv[2]:
+            loop.close()  # the last moment
+        sys.exit(3 + task.done())
+    """, namespace, moment)
+    _, complaints = one.communicate(timeout=60)
+    assert one.returncode == 3, complaints
+    assert store.queue_pop("q", timeout=10) == b"kept"

@@ -2,6 +2,7 @@
 #include <memory>
 
 #include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
 
 #include "bind.h"
 #include "callbacks.h"
@@ -37,9 +38,17 @@ void refuse_subinterpreters() {
 
 void bind_completions(py::module_& module) {
   py::class_<Completions, std::shared_ptr<Completions>>(module, "Completions")
-      .def(py::init<>())
+      .def(py::init(&Completions::create))
       .def("descriptor", &Completions::descriptor)
-      .def("take_all", &Completions::take_all);
+      .def("put",
+           [](Completions& self, std::uint64_t token, bool is_value, const py::object& outcome) {
+             self.put(token, std::make_unique<KeptObject>(is_value, outcome));
+           })
+      .def("look", &Completions::look)
+      .def("has", &Completions::has)
+      .def("take", &Completions::take)
+      .def("give_back", &Completions::give_back)
+      .def("close", &Completions::close);
 }
 
 /// Before the interpreter ends, while all of it is there.
@@ -47,6 +56,7 @@ void end() {
   constexpr std::chrono::seconds patience{5};
   abort_calls_in_progress();
   begin_ending(patience);
+  Completions::end(patience);
   end_callbacks(patience);
   finish_ending(patience);
 }
@@ -103,6 +113,7 @@ void bind(py::module_& module) {
       py::arg("after_in_parent") = py::cpp_function(&end_fork),
       py::arg("after_in_child") = py::cpp_function([] {
         forget_other_threads();
+        Completions::forget_all();
         end_fork();
       }));
 }

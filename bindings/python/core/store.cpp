@@ -99,19 +99,6 @@ void bind_taking_call(py::class_<StoreHandle>& type, const char* name, Blocking 
       {"key"});
 }
 
-void bind_taken(py::module_& module) {
-  using detail::TakenValue;
-  py::class_<TakenValue, std::shared_ptr<TakenValue>>(module, "TakenValue")
-      .def("accept", [](TakenValue& self) { return value_of(self.accept()); })
-      .def("give_back", [](TakenValue& self, const std::shared_ptr<Completions>& completions,
-                           std::uint64_t token) {
-        begin<TakenValue>(completions, token, [&](Handler<TakenValue> handler) {
-          self.give_back(std::move(handler));
-          return Call();
-        });
-      });
-}
-
 void bind_keys(py::class_<StoreHandle>& type) {
   bind_call<Bytes, Bytes, SetChoice>(type, "set", &Store::set, &Store::set_async,
                                      {"key", "value", "options"});
@@ -222,7 +209,6 @@ void bind_store(py::module_& module) {
         return thread;
       }))
       .def("__reduce__", &refuse_io_thread);
-  bind_taken(module);
   py::class_<StoreHandle> type(module, "Store");
   bind_keys(type);
   bind_session(type);

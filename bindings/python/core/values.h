@@ -117,9 +117,8 @@ py::object value_of(const WhoAmI& identity);
 py::object value_of(const SettingInfo& setting);
 py::object value_of(const std::vector<SettingInfo>& settings);
 py::object value_of(Store&& store);
-inline py::object value_of(detail::TakenValue&& taken) {
-  return py::cast(shared(std::move(taken)));
-}
+/// From now on the program has it.
+inline py::object value_of(detail::TakenValue&& taken) { return value_of(taken.accept()); }
 py::object value_of(StatelessProcessGroup&& group);
 py::object value_of(Delivery&& delivery);
 

@@ -39,7 +39,10 @@ bool Cancellation::is_requested() {
 
 void bind_waiting(py::module_& module) {
   py::class_<Cancellation, std::shared_ptr<Cancellation>>(module, "Cancellation")
-      .def(py::init<>())
+      .def(py::init([] {
+        const InCall begins;  // where the interpreter ends, it begins no call in another thread
+        return std::make_shared<Cancellation>();
+      }))
       .def("run", &Cancellation::run)
       .def("cancel", &Cancellation::cancel);
 }

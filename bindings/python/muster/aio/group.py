@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Any
 
 from muster._events import Events
-from muster.aio._calls import AsyncCore
+from muster.aio._calls import AsyncCore, Pending, in_thread
 from muster.aio._derived import GroupCalls
 from muster.aio.store import Store
 from muster.store import Time
@@ -38,12 +37,12 @@ class StatelessProcessGroup(GroupCalls):
     async def close(self, linger: Time = 10.0) -> int:
         """Leaves; the process that hosts the server waits until the others have gone, and stops it.
 
-        It does so in a thread, which goes on if the task is cancelled.
+        Cancelling the task ends the wait: the server is stopped immediately.
 
         returns  the number of other sessions that had not ended
         """
-        loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(None, self._handle.close, linger)
+        remained: int = await Pending(in_thread(self._handle.close), (linger,))
+        return remained
 
     @property
     def store(self) -> Store:
