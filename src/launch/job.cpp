@@ -126,7 +126,8 @@ void Job::handle(const VerdictSeen& event, Instant now) {
 }
 
 void Job::handle(const EndingSeen& event, Instant) {
-  if (!event.ending.text.empty()) say(Importance::failure, event.ending.text);
+  const bool is_own = signal_ != 0;  // it was said
+  if (!event.ending.text.empty() && !is_own) say(Importance::failure, event.ending.text);
   ending_ = event.ending;
   waiting_plan_.reset();
   if (phase_ == Phase::running) end_ranks();
