@@ -90,6 +90,21 @@ def in_ranks(address: str, namespace: str) -> Callable[..., list[Any]]:
 
 
 @pytest.fixture
+def own_server() -> Iterator[tuple[str, int]]:
+    """Its address and process. It may be stopped by SIGSTOP."""
+    server = subprocess.Popen(
+        [MUSTERD, "--listen", "127.0.0.1:0", "--log-level", "silent", "--session-timeout", "600s"],
+        stdout=subprocess.PIPE, text=True,
+    )
+    try:
+        assert server.stdout is not None
+        yield server.stdout.readline().split()[-1], server.pid
+    finally:
+        server.kill()
+        server.wait(PATIENCE)
+
+
+@pytest.fixture
 def process(address: str) -> Iterator[Callable[..., subprocess.Popen[str]]]:
     """Starts a Python with a program, of which `address` and `muster` are there."""
     started: list[subprocess.Popen[str]] = []

@@ -9,14 +9,14 @@ import os
 import signal
 import subprocess
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import muster
 import pytest
-from conftest import MUSTERD, PATIENCE
+from conftest import PATIENCE
 from muster import aio
 
 Start = Callable[..., "subprocess.Popen[str]"]
@@ -49,21 +49,6 @@ PRELUDE = f"""
             things = all_things[call.name]
             return things.make(call, things.arguments(call))
 """
-
-
-@pytest.fixture
-def own_server() -> Iterator[tuple[str, int]]:
-    """Its address and process. It may be stopped by SIGSTOP."""
-    server = subprocess.Popen(
-        [MUSTERD, "--listen", "127.0.0.1:0", "--log-level", "silent", "--session-timeout", "600s"],
-        stdout=subprocess.PIPE, text=True,
-    )
-    try:
-        assert server.stdout is not None
-        yield server.stdout.readline().split()[-1], server.pid
-    finally:
-        server.kill()
-        server.wait(PATIENCE)
 
 
 # Sends this process a signal each 20 ms.

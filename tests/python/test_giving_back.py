@@ -4,8 +4,10 @@ or whose interpreter has ended."""
 from __future__ import annotations
 
 import asyncio
+import os
 import random
 import select
+import signal
 import time
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any
@@ -199,7 +201,8 @@ def closed_loop(
         answer()
     else:
         answer()
-        select.select([_calls._loops[loop]._completions.descriptor()], [], [])
+        readable = select.select([_calls._loops[loop]._completions.descriptor()], [], [], 60)
+        assert readable[0], "the call has not ended"
         if moment == "before the task runs":
             loop.call_soon(loop.stop)
             loop.run_forever()
@@ -244,16 +247,20 @@ def test_an_object_stays_when_the_loop_of_its_receive_is_closed(
 
 @pytest.mark.parametrize("moment", MOMENTS)
 def test_a_session_ends_when_the_loop_of_its_connect_is_closed(
-    store: muster.Store, address: str, namespace: str, moment: str
+    own_server: tuple[str, int], moment: str
 ) -> None:
+    address, server = own_server
+    store = muster.Store(address)
+
     async def begin() -> tuple[Any, ...]:
-        connect = aio.Store.connect(address, namespace=namespace, label="given up")
-        return (await begun(connect),)
+        os.kill(server, signal.SIGSTOP)  # so that its answer comes when the test wants it
+        os.waitpid(server, os.WUNTRACED)
+        return (await begun(aio.Store.connect(address, label="given up")),)
 
     def labels() -> list[str]:
         return [each["label"] for each in store.inspect("sessions")]
 
-    kept = closed_loop(begin, lambda: None, moment)
+    kept = closed_loop(begin, lambda: os.kill(server, signal.SIGCONT), moment)
     for _ in range(500):
         if "given up" not in labels():
             break

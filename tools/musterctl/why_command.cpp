@@ -93,15 +93,11 @@ Result<std::vector<muster::GroupEvent>> refused_joins(Run& run, const muster::Gr
 }
 
 /// One group, with the refused joins in front: they are the reason if a group does not form.
+/// Programs find them in the document of `events`.
 Result<Answer> answer_of(Run& run, const muster::GroupReport& report, muster::Duration hung_for) {
+  if (run.common.json) return Answer{json_of(report, hung_for), "", "", exit_ok};
   const auto refused = refused_joins(run, report);
   if (!refused) return refused.error();
-  if (run.common.json) {
-    Json document = json_of(report, hung_for);
-    document["refused"] = Json::array();
-    for (const muster::GroupEvent& event : *refused) document["refused"].push_back(json_of(event));
-    return Answer{std::move(document), "", "", exit_ok};
-  }
   constexpr std::size_t shown_max = 4;
   std::string text;
   for (std::size_t i = refused->size() - std::min(shown_max, refused->size()); i < refused->size();
