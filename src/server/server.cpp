@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <functional>
 #include <future>
 #include <new>
 #include <system_error>
@@ -197,8 +198,7 @@ class Server::Impl {
 
  private:
   /// Waits for the end of a stop. If this thread is interrupted, the clients get no more time.
-  template <class Comes>
-  void wait_interruptibly(Duration timeout, const Comes& comes) {
+  void wait_interruptibly(Duration timeout, const std::function<bool(Duration at_most)>& comes) {
     const Interruptible* const interruptible = Interruptible::current();
     if (interruptible == nullptr) return;
     const base::Instant deadline = base::deadline_after(base::monotonic_now(), timeout);
