@@ -112,7 +112,9 @@ def process(address: str) -> Iterator[Callable[..., subprocess.Popen[str]]]:
     def start(program: str, *arguments: str) -> subprocess.Popen[str]:
         text = f"import muster, sys\naddress = {address!r}\n" + textwrap.dedent(program)
         one = subprocess.Popen(
-            [sys.executable, "-c", text, *arguments],
+            # From 3.12 on Python warns of each fork beside other threads, such as Muster's.
+            [sys.executable, "-W", "ignore:This process:DeprecationWarning", "-c", text,
+             *arguments],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         )
         started.append(one)

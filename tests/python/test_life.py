@@ -366,15 +366,20 @@ def test_an_event_loop_ends_while_calls_wait(process: Start) -> None:
 
 def test_a_subinterpreter_is_refused_with_a_sentence(process: Start) -> None:
     one = process("""
-        import _xxsubinterpreters as interpreters
+        try:
+            import _interpreters as interpreters  # since 3.13
+        except ImportError:
+            import _xxsubinterpreters as interpreters
         number = interpreters.create()
         try:
-            interpreters.run_string(number, "import muster")
-        except interpreters.RunFailedError as refused:
-            print(refused, flush=True)
+            refused = interpreters.run_string(number, "import muster")
+        except interpreters.RunFailedError as failure:
+            refused = failure
+        print(getattr(refused, "formatted", refused), flush=True)
     """)
     out, errors = one.communicate(timeout=60)
-    assert "main interpreter alone" in out, errors
+    # Newer Pythons refuse such an extension themselves.
+    assert "main interpreter alone" in out or "support loading in subinterp" in out, out + errors
 
 
 def test_a_cycle_with_a_handler_is_collected(address: str, namespace: str) -> None:
