@@ -102,7 +102,7 @@ Result<MeetingPoint> meeting_point(const Environment& environment, const Runtime
   point.kinds = *std::move(kinds);
   point.device = options.device;
   if (!point.device) {
-    // What the environment says is the device also where all ranks of a host say 0.
+    // LOCAL_RANK is the device even if all ranks of a host have 0, which is then no local rank.
     const auto told = environment.find(JobNumber::local_rank);
     if (told.has_value() && *told) point.device = (*told)->value;
   }

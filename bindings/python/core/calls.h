@@ -58,7 +58,7 @@ py::object block(const Call& call) {
   return ended(waiting, result, std::move(value));
 }
 
-/// The same of a call that ends something, which also works while the interpreter ends.
+/// Like `block`, for calls that end something: it also works during the interpreter's shutdown.
 template <class Call>
 py::object block_at_end(const Call& call) {
   if (!is_ending()) return block(call);

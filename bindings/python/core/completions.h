@@ -29,7 +29,7 @@
 
 namespace muster::python {
 
-/// The result of a call, until Python takes it. What is destroyed before goes back.
+/// The result of a call, until Python takes it. A result that is destroyed earlier is given back.
 class Kept {
  public:
   virtual ~Kept() = default;

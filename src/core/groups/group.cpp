@@ -219,7 +219,7 @@ void Group::tell_of_earlier_epochs(Error& timeout) const {
   }
 }
 
-/// A rank may be missing because its join was refused while this one waited.
+/// A rank may be missing because its join was refused during this wait.
 void Group::tell_of_mismatch(Error& timeout, Instant since) const {
   const auto refused = state_.recorder.last_mismatch(name_, origin.tenants.owner(), since);
   if (!refused) return;
